@@ -1,0 +1,34 @@
+# One word runs everything. PYTHON is the environment's: activate one, or say PYTHON=.venv/bin/python.
+PYTHON ?= python3
+
+.DEFAULT_GOAL := help
+.PHONY: help venv check test cov bench all
+
+help:  ## print these targets
+	@sed -n 's/^\([a-z]*\):.*## */\1\t/p' $(firstword $(MAKEFILE_LIST))
+
+venv:  ## make .venv with everything a developer needs
+	python3 -m venv .venv
+	.venv/bin/pip install -e ".[dev]"
+
+check:  ## lint, formatting and types (ruff, mypy, pyright)
+	$(PYTHON) -m ruff check .
+	$(PYTHON) -m ruff format --check .
+	$(PYTHON) -m mypy
+	$(PYTHON) -m pyright --pythonpath "$$($(PYTHON) -c 'import sys; print(sys.executable)')"
+
+test:  ## the test suite
+	$(PYTHON) -m pytest
+
+cov:  ## the test suite under branch coverage, with its threshold
+	$(PYTHON) -m coverage erase
+	$(PYTHON) -m coverage run -m pytest
+	$(PYTHON) -m coverage combine --quiet
+	$(PYTHON) -m coverage report
+
+bench:  ## every benchmark, one after another
+	@set -e; for file in benchmarks/bench_*.py; do \
+		if [ -e "$$file" ]; then echo "== $$file"; $(PYTHON) "$$file"; else echo "no benchmarks yet"; fi; \
+	done
+
+all: check test cov  ## check, test and cov

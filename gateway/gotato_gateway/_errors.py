@@ -1,0 +1,166 @@
+"""A refusal, by HTTP status or inside a stream, as a typed `ModelError`: one function for all dialects.
+
+The status alone decides little: money comes as 400, 402, 403 or 429, an overflow as 400 or 413, a wrong key as 400 too.
+So the codes in the body come first, then a few phrases, then the status. The phrases are those of the providers'
+documentation and of their servers (OpenAI, Anthropic, Google, Groq, Mistral, xAI, DeepSeek, DashScope, Moonshot, Azure,
+OpenRouter, vLLM, llama.cpp).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+
+from gotato_py import (
+    AuthenticationFailed,
+    ContentFiltered,
+    ContextOverflow,
+    InvalidRequest,
+    ModelError,
+    ModelProtocolError,
+    Overloaded,
+    QuotaExhausted,
+    RateLimited,
+)
+
+from ._error_body import ErrorFacts
+from ._retry_after import retry_after
+from ._scrub import scrub
+
+_OVERFLOW_CODES = {"context_length_exceeded", "exceed_context_size_error", "context_window_exceeded", "model_context_window_exceeded", "3051"}
+_OVERFLOW = re.compile(
+    r"maximum context length|context window|context size|context limit|context length|prompt is too long|prompt length is"
+    r"|input token count|reduce the length of the (messages|prompt|input)|range of input length|input is too long",
+    re.I,
+)
+_MONEY_CODES = {
+    "insufficient_quota", "billing_error", "billing_hard_limit_reached", "billing_not_active", "insufficient_balance",
+    "insufficient_credits", "enforced_spend_limit_reached", "exceeded_current_quota_error", "payment_required", "arrearage", "1113",
+}  # fmt: skip
+_MONEY = re.compile(
+    r"credit balance|insufficient (balance|credit|fund|quota)|(out of|not enough|more) credits|spend(ing)? (cap|limit)"
+    r"|api usage limits|key limit exceeded|payment (is )?(required|overdue)|billing hard limit",
+    re.I,
+)
+_MONEY_UNLESS_DELAYED = re.compile(r"exceeded your current quota", re.I)  # OpenAI: money; Gemini: a minute's limit as well
+_FILTER_CODES = {
+    "content_filter", "content_policy_violation", "responsibleaipolicyviolation", "data_inspection_failed",
+    "datainspectionfailed", "1301", "content_filtered", "moderation_blocked",
+}  # fmt: skip
+_OWN_OUTPUT_CODES = {"tool_use_failed", "json_validate_failed", "output_parse_failed", "failed_generation"}
+_KEY_CODES = {"invalid_api_key", "api_key_invalid", "authentication_error", "invalidapikey", "unauthenticated", "permission_denied", "permission_error"}
+_KEY = re.compile(r"(invalid|incorrect) api.?key|api.?key not valid|no auth credentials|missing api.?key", re.I)
+_RATE_CODES = {"rate_limit_exceeded", "rate_limit_error", "too_many_requests", "throttling", "resource_exhausted", "429", "1302", "1305"}
+_TOO_LARGE = re.compile(r"request too large", re.I)
+_AGAIN = {408, 409, 423, 424, 425, 498, 499}
+"""Refusals of the moment, which the providers' own clients repeat too; 498 is Groq's missing capacity."""
+
+Refusal = type[ModelError]
+
+
+class Origin(NamedTuple):
+    """Who refused, and what must not get into the message: the secrets of the request and its texts."""
+
+    provider: str
+    secrets: tuple[str, ...] = ()
+    texts: Callable[[], Iterable[str]] = tuple
+
+
+def refusal(status: int, headers: Mapping[str, str], facts: ErrorFacts, origin: Origin, now: float) -> ModelError:
+    """The error for a refusal. `status` 200 stands for one inside a stream; a status that the body names replaces it."""
+    if status == 200:
+        status = facts.status or 200
+    wait = retry_after(headers, now, facts.message, facts.delay)
+    kind = _kind(status, facts, wait)
+    return kind(
+        _message(status, facts, origin),
+        retryable=False if headers.get("x-should-retry", "").strip().lower() == "false" or facts.html and status == 200 else None,
+        retry_after=wait,
+        status=status,
+        provider=origin.provider,
+        request_id=scrub(_request_id(headers) or facts.request_id, origin.secrets),
+        details=_details(kind, facts, origin),
+    )
+
+
+def _kind(status: int, facts: ErrorFacts, wait: float | None) -> Refusal:
+    codes, said = facts.codes, facts.message
+    if 300 <= status < 400:
+        return InvalidRequest
+    if status == 402 or codes & _MONEY_CODES or _MONEY.search(said):
+        return QuotaExhausted
+    if wait is None and (_MONEY_UNLESS_DELAYED.search(said) or any("perday" in quota.lower() for quota in facts.quotas)):
+        return QuotaExhausted
+    if codes & _OWN_OUTPUT_CODES:
+        return ModelProtocolError
+    if codes & _FILTER_CODES or "content management policy" in said:
+        return ContentFiltered
+    if _TOO_LARGE.search(said) and codes & (_RATE_CODES | {"tokens"}):
+        return InvalidRequest  # larger than a limit per minute: waiting does not help
+    if status == 429:
+        return RateLimited
+    if _overflows(status, facts):
+        return ContextOverflow
+    if status in (401, 403, 407) or (codes & _KEY_CODES and status < 500) or (status == 400 and _KEY.search(said)):
+        return AuthenticationFailed
+    return _by_status(status, codes)
+
+
+def _by_status(status: int, codes: set[str]) -> Refusal:
+    if status >= 500 or status in _AGAIN:
+        return Overloaded
+    if codes & _RATE_CODES:
+        return RateLimited
+    return InvalidRequest if status >= 400 else Overloaded
+
+
+def _overflows(status: int, facts: ErrorFacts) -> bool:
+    if facts.codes & _OVERFLOW_CODES:
+        return True
+    if status == 413 and not facts.message and not facts.html:
+        return True  # Cerebras says no more than that
+    return status < 500 and "max_tokens" not in facts.param and bool(_OVERFLOW.search(facts.message))
+
+
+def _message(status: int, facts: ErrorFacts, origin: Origin) -> str:
+    said = scrub(facts.message, origin.secrets, origin.texts())
+    who = f"{origin.provider} answered {status}" if status != 200 else f"{origin.provider} reported an error in its answer"
+    if 300 <= status < 400:
+        return f"{who}, a redirect, which is not followed since it would take the key along: check base_url"
+    if facts.html:
+        return f"{who} with an HTML page, so something else than the API answered: check base_url and proxies"
+    return f"{who}: {said}" if said else f"{who} and did not say why"
+
+
+def _request_id(headers: Mapping[str, str]) -> str:
+    names = ("x-request-id", "request-id", "apim-request-id", "x-amzn-requestid", "cf-ray")
+    return next((headers[name] for name in names if headers.get(name)), "")
+
+
+def _details(kind: Refusal, facts: ErrorFacts, origin: Origin) -> dict[str, object]:
+    """The codes as the provider wrote them, and the facts that a caller can act on."""
+    details: dict[str, object] = {}
+    codes = sorted(scrub(code[:64], origin.secrets, origin.texts()) for code in facts.codes if re.fullmatch(r"[\w.:/ -]{1,64}", code))
+    if codes:
+        details["codes"] = tuple(codes)
+    if facts.param and re.fullmatch(r"[\w.\[\]-]{1,64}", facts.param):
+        details["param"] = facts.param
+    if facts.filtered:
+        details["filtered"] = tuple(facts.filtered[:10])
+    if kind is ContextOverflow:
+        details.update(_sizes(facts.message))
+    return details
+
+
+_LIMIT = re.compile(r"(?:maximum (?:context|prompt) length (?:is|of)|>|(?:available )?context size \(|tokens allowed \(|model with|limit:?) ?(\d{3,})", re.I)
+_ASKED = re.compile(
+    r"(?:resulted in|requested(?: about)?:?|too long:|request \(|token count \(|contains|prompt contains) ?(\d{3,})|(\d{3,}) ?\+ ?\d+ ?>", re.I
+)
+
+
+def _sizes(said: str) -> dict[str, object]:
+    limit, asked = _LIMIT.search(said), _ASKED.search(said)
+    if limit is None or asked is None:
+        return {}
+    return {"limit_tokens": int(limit[1]), "requested_tokens": int(asked[1] or asked[2])}

@@ -1,0 +1,85 @@
+"""API keys and what travels with a request: found, checked and kept out of sight."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from gotato_py import InvalidArgument
+
+from ._providers import OPENAI, Provider, provider_at
+
+_SECRET_NAME = re.compile(r"auth|key|token|secret|cookie|password|signature", re.I)
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+
+
+def resolve_key(owner: str, given: str | None, base_url: str | None) -> str:
+    """The key to send, "" for none.
+
+    Left out, it comes from the variable of the service at `base_url`, so that no key goes to a stranger. Without
+    `base_url` it is OpenAI's, and none is an error; with one, none means that no credential is sent.
+    """
+    if given is not None:
+        key = checked_key(f"{owner}: api_key", given)
+        if not key and base_url is None:
+            raise InvalidArgument(f"{owner}: api_key is empty; pass a key, or base_url for a server that takes none")
+        return key
+    provider = OPENAI if base_url is None else provider_at(base_url)
+    key = "" if provider is None else key_from_environment(owner, provider)
+    if not key and base_url is None:
+        raise InvalidArgument(f"{owner}: no api_key; pass one, set {OPENAI.key_variable}, or pass base_url")
+    return key
+
+
+def key_from_environment(owner: str, provider: Provider) -> str:
+    """The key of a service from its usual variable; "" if there is none."""
+    variable = provider.key_variable
+    return checked_key(f"{owner}: the variable {variable}", os.environ.get(variable, "")) if variable else ""
+
+
+def checked_key(where: str, key: object) -> str:
+    """The key without the white space around it. Any other stray character is refused, and never shown."""
+    if not isinstance(key, str):
+        raise InvalidArgument(f"{where} must be a str or None, not {type(key).__name__}")
+    key = key.strip()
+    for index, character in enumerate(key):
+        if not "!" <= character <= "~":
+            kind = "white space" if character.isspace() else "a control character" if character < " " else "not ASCII"
+            raise InvalidArgument(f"{where} has a character that no key has, {kind}, at place {index + 1}; copy it again")
+    return key
+
+
+def checked_headers(owner: str, headers: Mapping[str, str] | None) -> dict[str, str]:
+    """The caller's own headers; what could not be sent is refused here, by its name, since its value may be secret."""
+    checked: dict[str, str] = {}
+    for name, value in (headers or {}).items():
+        if not isinstance(name, str) or not _HEADER_NAME.fullmatch(name):
+            raise InvalidArgument(f"{owner}: headers holds a name that HTTP does not allow")
+        if not isinstance(value, str):
+            raise InvalidArgument(f"{owner}: header {name} must be a str, not {type(value).__name__}")
+        value = value.strip()
+        if not all(c == "\t" or (c.isprintable() and c <= "\xff") for c in value):
+            raise InvalidArgument(f"{owner}: the value of header {name} has a character that HTTP does not allow")
+        checked[name] = value
+    return checked
+
+
+def secrets_in(key: str, headers: Mapping[str, str], url: str) -> tuple[str, ...]:
+    """Everything in a request that must never be shown: longest first, so that a part does not hide the whole."""
+
+    def found() -> Iterator[str]:
+        yield key
+        for name, value in headers.items():
+            if _SECRET_NAME.search(name):
+                yield value
+                yield from value.split()[1:]
+        parts = urlsplit(url)
+        yield parts.password or ""
+        yield unquote(parts.password or "")
+        for name, value in parse_qsl(parts.query):
+            if _SECRET_NAME.search(name):
+                yield value
+
+    return tuple(sorted({secret for secret in found() if len(secret) >= 4}, key=len, reverse=True))

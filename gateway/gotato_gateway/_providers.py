@@ -1,0 +1,53 @@
+"""The services that speak OpenAI's chat dialect: where they are and which variable holds their key."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+
+class Provider(NamedTuple):
+    """A service by name. `key_variable` is "" where no key is needed."""
+
+    name: str
+    base_url: str
+    key_variable: str
+
+
+OPENAI = Provider("openai", "https://api.openai.com/v1", "OPENAI_API_KEY")
+
+PROVIDERS = {
+    provider.name: provider
+    for provider in (
+        OPENAI,
+        Provider("cerebras", "https://api.cerebras.ai/v1", "CEREBRAS_API_KEY"),
+        Provider("dashscope", "https://dashscope-intl.aliyuncs.com/compatible-mode/v1", "DASHSCOPE_API_KEY"),
+        Provider("deepinfra", "https://api.deepinfra.com/v1/openai", "DEEPINFRA_API_KEY"),
+        Provider("deepseek", "https://api.deepseek.com", "DEEPSEEK_API_KEY"),
+        Provider("fireworks", "https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY"),
+        Provider("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY"),
+        Provider("lmstudio", "http://localhost:1234/v1", ""),
+        Provider("mistral", "https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
+        Provider("moonshot", "https://api.moonshot.ai/v1", "MOONSHOT_API_KEY"),
+        Provider("nvidia", "https://integrate.api.nvidia.com/v1", "NVIDIA_API_KEY"),
+        Provider("ollama", "http://localhost:11434/v1", ""),
+        Provider("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
+        Provider("perplexity", "https://api.perplexity.ai", "PERPLEXITY_API_KEY"),
+        Provider("together", "https://api.together.xyz/v1", "TOGETHER_API_KEY"),
+        Provider("xai", "https://api.x.ai/v1", "XAI_API_KEY"),
+        Provider("zai", "https://api.z.ai/api/paas/v4", "ZAI_API_KEY"),
+    )
+}
+
+_ALSO = {"api.moonshot.cn": "moonshot", "dashscope.aliyuncs.com": "dashscope", "api.together.ai": "together"}
+_BY_PLACE = {urlsplit(provider.base_url).netloc: provider for provider in PROVIDERS.values()}
+_BY_PLACE |= {host: PROVIDERS[name] for host, name in _ALSO.items()}
+
+
+def provider_at(base_url: str) -> Provider | None:
+    """The known service at exactly this host and port, if there is one."""
+    parts = urlsplit(base_url)
+    place = f"{parts.hostname or ''}:{parts.port}" if parts.port else parts.hostname or ""
+    found = _BY_PLACE.get(place.removesuffix(":443") if parts.scheme == "https" else place)
+    # A key goes over TLS only, to the host that issued it.
+    return found if found is not None and urlsplit(found.base_url).scheme == parts.scheme else None

@@ -1,0 +1,81 @@
+"""Where servers of one dialect differ: a value with one field a difference, chosen by host."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from ._providers import provider_at
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quirks:
+    """How one server of the chat dialect differs from the others. `quirks=` replaces the choice made by host.
+
+    - `think_tags`: the answer's text may begin with `<think>…</think>`, which is reasoning.
+    - `max_tokens_field`: the name of the limit on the answer's length.
+    - `system_role`: the role of the system prompt; "user" for models that take none.
+    - `reasoning_replay`: the field that gives reasoning back to the model that thought it; "" for none.
+    - `reasoning_request`: how effort is asked for, as `reasoning_effort` or as OpenRouter's `reasoning` object.
+    - `usage_option`: usage in a stream has to be asked for (`stream_options`).
+    - `tool_ids`: "openai" (40 characters), "mistral" (9 letters and digits), "keep" (as they came).
+    - `bridge_after_tool`: an assistant's word has to stand between a tool's result and a user message.
+    - `tools_for_history`: calls in the history need tools declared, even when none may be called.
+    - `images`: the server takes pictures; else a line of text says that one was left out.
+    - `file_urls`: files may be given by URL.
+    - `response_schema`, `strict_schema`: it takes a JSON Schema for the answer; it can be held to it strictly.
+    - `metadata`: it takes `metadata`.
+    - `extra_body`: members added to every request's body, for what only this server knows.
+    """
+
+    think_tags: bool = False
+    max_tokens_field: str = "max_tokens"
+    system_role: Literal["system", "developer", "user"] = "system"
+    reasoning_replay: Literal["", "reasoning_content", "reasoning", "reasoning_details"] = ""
+    reasoning_request: Literal["reasoning_effort", "reasoning"] = "reasoning_effort"
+    usage_option: bool = True
+    tool_ids: Literal["openai", "mistral", "keep"] = "keep"
+    bridge_after_tool: bool = False
+    tools_for_history: bool = False
+    images: bool = True
+    file_urls: bool = False
+    response_schema: bool = True
+    strict_schema: bool = False
+    metadata: bool = True
+    extra_body: Mapping[str, Any] = field(default_factory=lambda: NOTHING, hash=False)
+
+
+_BY_NAME: Mapping[str, Quirks] = {
+    "openai": Quirks(max_tokens_field="max_completion_tokens", tool_ids="openai", strict_schema=True),
+    "cerebras": Quirks(max_tokens_field="max_completion_tokens", images=False, metadata=False),
+    "dashscope": Quirks(response_schema=False, metadata=False),
+    "deepseek": Quirks(reasoning_replay="reasoning_content", images=False, response_schema=False, metadata=False),
+    "groq": Quirks(max_tokens_field="max_completion_tokens", usage_option=False, metadata=False),
+    "mistral": Quirks(usage_option=False, tool_ids="mistral", bridge_after_tool=True, metadata=False),
+    "moonshot": Quirks(reasoning_replay="reasoning_content", response_schema=False, metadata=False),
+    "ollama": Quirks(think_tags=True),
+    "openrouter": Quirks(reasoning_replay="reasoning_details", reasoning_request="reasoning", file_urls=True),
+    "perplexity": Quirks(think_tags=True, metadata=False),
+    "together": Quirks(think_tags=True),
+    "xai": Quirks(max_tokens_field="max_completion_tokens", metadata=False),
+    "zai": Quirks(reasoning_replay="reasoning_content", response_schema=False, metadata=False),
+}
+_WITHOUT_SYSTEM_ROLE = re.compile(r"o1-(mini|preview)\b")
+
+
+def quirks_for(base_url: str, model: str) -> Quirks:
+    """The quirks of the server at `base_url`; a proxy is not taken for the service whose model it names."""
+    provider = provider_at(base_url)
+    name = "" if provider is None else provider.name
+    if (urlsplit(base_url).hostname or "").endswith(".openai.azure.com"):
+        name = "openai"
+    found = _BY_NAME.get(name, Quirks())
+    if name == "openai" and _WITHOUT_SYSTEM_ROLE.match(model):
+        return replace(found, system_role="user")
+    return found

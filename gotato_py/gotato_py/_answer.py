@@ -1,0 +1,161 @@
+"""One answer, put together from a model's events."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ._mapping import EMPTY, FrozenMapping
+from .messages import AssistantMessage
+from .model import (
+    Done,
+    ModelEvent,
+    ReasoningDelta,
+    ReasoningDone,
+    TextDelta,
+    ToolCallDelta,
+    ToolCallReady,
+    UsageUpdate,
+)
+from .model_errors import ModelProtocolError
+from .parts import NO_USAGE, Part, ReasoningPart, StopReason, TextPart, ToolCall, Usage
+
+UNFINISHED_CALLS = "unfinished_calls"
+"""Metadata key: the calls of an interrupted answer, as `{"name": …, "arguments": raw text}`; they never run."""
+
+
+class Answer:
+    """An answer in the making. `id` is the message's from the first moment, so that a commit can be recognised."""
+
+    __slots__ = ("calls", "delivered", "done", "fragments", "id", "parts", "reasoning", "size", "text", "usage")
+
+    def __init__(self, message_id: str) -> None:
+        self.id = message_id
+        self.parts: list[Part] = []
+        self.text: list[str] = []
+        self.reasoning: list[str] | None = None
+        self.calls: list[ToolCall] = []
+        self.fragments: dict[int, tuple[str, list[str]]] | None = None
+        self.usage: Usage = NO_USAGE
+        self.done: Done | None = None
+        self.delivered = False
+        self.size = 0
+
+    def take(self, event: ModelEvent) -> None:
+        """Adds one event. Raises `ModelProtocolError` for what is none, and for anything after `Done`."""
+        if self.done is not None:
+            raise ModelProtocolError("the model's stream went on after Done")
+        kind = type(event)
+        if kind is TextDelta:
+            self.take_text(event.text)  # type: ignore[union-attr]  # its type was just compared
+        elif kind is ToolCallReady:
+            self.delivered = True
+            call: ToolCall = event.call  # type: ignore[union-attr]  # as above
+            self.size += len(call.arguments)
+            self.calls.append(call)
+        elif kind is Done:
+            self.done = event  # type: ignore[assignment]  # as above
+            if self.done.usage is not None:  # type: ignore[attr-defined]  # as above
+                self.usage = self.done.usage  # type: ignore[attr-defined]  # as above
+        else:
+            self._take_other(event)
+
+    def take_text(self, piece: str) -> None:
+        """Adds a piece of text."""
+        if self.reasoning is not None:
+            self._close_reasoning(ReasoningDone())
+        self.delivered = True
+        self.size += len(piece)
+        self.text.append(piece)
+
+    def _take_other(self, event: ModelEvent) -> None:
+        match event:
+            case ReasoningDelta():
+                self.delivered = True
+                self._close_text()
+                self.size += len(event.text)
+                self.reasoning = self.reasoning or []
+                self.reasoning.append(event.text)
+            case ReasoningDone():
+                self.delivered = True
+                self._close_text()
+                self._close_reasoning(event)
+            case ToolCallDelta():
+                self.delivered = True
+                self.size += len(event.fragment)
+                self.fragments = self.fragments if self.fragments is not None else {}
+                name, pieces = self.fragments.get(event.index, ("", []))
+                pieces.append(event.fragment)
+                self.fragments[event.index] = (name or event.name, pieces)
+            case UsageUpdate():
+                self.usage = event.usage
+            case _:
+                raise ModelProtocolError(f"the model's stream gave a {type(event).__name__}, which is no ModelEvent")
+
+    def _close_text(self) -> None:
+        if self.text:
+            self.parts.append(TextPart("".join(self.text)))
+            self.text = []
+
+    def _close_reasoning(self, done: ReasoningDone) -> None:
+        text = "".join(self.reasoning or ())
+        self.reasoning = None
+        self.parts.append(ReasoningPart(text, done.signature, done.origin, done.redacted))
+
+    def is_empty(self) -> bool:
+        """Whether there is nothing that an assistant message could hold: no call and no visible text."""
+        return not self.calls and not self._has_text()
+
+    def _has_text(self) -> bool:
+        if any(not piece.isspace() for piece in self.text if piece):
+            return True
+        return any(not isinstance(part, ReasoningPart) and (type(part) is not TextPart or part.text.strip()) for part in self.parts)
+
+    def message(self, model: str) -> AssistantMessage:
+        """The message of a complete answer."""
+        done = self.done or Done()
+        if not self.parts and self.reasoning is None:  # the usual case: text or calls alone
+            parts: tuple[Part, ...] = (TextPart("".join(self.text)),) if self.text else ()
+        else:
+            self._close_text()
+            if self.reasoning is not None:
+                self._close_reasoning(ReasoningDone())
+            parts = tuple(self.parts)
+        stop = done.stop_reason
+        if self.calls and stop is StopReason.END_TURN:
+            stop = StopReason.TOOL_CALLS
+        metadata = FrozenMapping({"response_id": done.response_id}) if done.response_id else EMPTY
+        return AssistantMessage(
+            parts,
+            tuple(self.calls),
+            usage=self.usage,
+            stop_reason=stop,
+            model=done.model or model,
+            id=self.id,
+            metadata=metadata,
+        )
+
+    def interrupted(self, model: str, stop: StopReason) -> AssistantMessage | None:
+        """What is kept of an answer that was cut off: its text and the reasoning closed before it; None without text.
+
+        Every call is dropped, complete ones too: nothing ran, so nothing is lost. Their raw text is kept as metadata.
+        """
+        self.reasoning = None
+        if not self._has_text():
+            return None
+        self._close_text()
+        return AssistantMessage(
+            tuple(part for part in self.parts if type(part) is not ReasoningPart or part.signature or part.redacted),
+            usage=self.usage,
+            stop_reason=stop,
+            model=model,
+            id=self.id,
+            metadata=self._unfinished(),
+        )
+
+    def _unfinished(self) -> FrozenMapping:
+        unfinished: list[Any] = [{"name": call.name, "arguments": call.arguments} for call in self.calls]
+        complete = len(self.calls)
+        for index, (name, pieces) in sorted((self.fragments or {}).items()):
+            if index >= complete:
+                unfinished.append({"name": name, "arguments": "".join(pieces)})
+        return FrozenMapping({UNFINISHED_CALLS: unfinished}) if unfinished else EMPTY

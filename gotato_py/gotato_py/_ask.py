@@ -1,0 +1,95 @@
+"""One model call of a run: attempts, retries, and the one answer that comes of them, told event by event."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from ._answer import Answer
+from ._attempt import attempt, check_silence, delay_before_next, silence_is_answer
+from ._run import Ending, Run
+from .errors import GotatoError, LimitExceeded
+from .events import (
+    Event,
+    MessageDiscarded,
+    MessageStart,
+    MessageUpdate,
+    ModelRetry,
+    RateLimitsUpdate,
+    ReasoningUpdate,
+    ToolCallUpdate,
+    error_info,
+)
+from .model import ModelEvent, ModelRequest, RateLimits, ReasoningDelta, TextDelta, ToolCallDelta
+from .model_errors import ModelError
+from .result import RunStatus
+
+
+def ask(run: Run, request: ModelRequest) -> Generator[Event, None, Answer | None]:
+    """The answer to a request; None for silence after a tool result, which is an answer too.
+
+    Raises what the last attempt failed with; `run.answer` then still holds what that attempt delivered.
+    """
+    number, silences = 1, 0
+    while True:
+        try:
+            answer = yield from _attempt(run, request)
+        except ModelError as error:
+            delay = delay_before_next(run.setup.retry, number, error, run.scope)
+            discard(run, error)
+            if run.listening:
+                run.emit(ModelRetry, number, delay, error_info(error))
+                yield from run.drain()
+            run.scope.wait(delay)
+            number += 1
+            continue
+        if not answer.is_empty():
+            return answer
+        discard(run, None)
+        if silence_is_answer(request):
+            return None
+        silences += 1
+        check_silence(answer, silences)
+
+
+def _attempt(run: Run, request: ModelRequest) -> Generator[Event, None, Answer]:
+    setup = run.setup
+    run.answer = answer = Answer(setup.ids("message"))
+    most = setup.limits.max_message_bytes
+    began = setup.clock.monotonic()
+    events = attempt(setup.model, request, run.scope, setup.limits.model_timeout, answer)
+    try:
+        for event in events:
+            if most is not None and answer.size > most:
+                error = LimitExceeded("the answer is larger than limits.max_message_bytes", limit="max_message_bytes")
+                raise Ending(RunStatus.LIMITED, error)
+            if run.listening:
+                _announce(run, answer, event)
+                if run.outbox:
+                    yield from run.drain()
+    finally:
+        events.close()
+        run.model_s += setup.clock.monotonic() - began
+        run.count(answer.usage)
+    return answer
+
+
+def _announce(run: Run, answer: Answer, event: ModelEvent) -> None:
+    if answer.delivered and not run.message_open:
+        run.message_open = True
+        run.emit(MessageStart, answer.id)
+    if type(event) is TextDelta:
+        run.emit(MessageUpdate, event.text)
+    elif isinstance(event, ReasoningDelta):
+        run.emit(ReasoningUpdate, event.text)
+    elif isinstance(event, ToolCallDelta):
+        run.emit(ToolCallUpdate, event.index, event.name, event.fragment)
+    elif isinstance(event, RateLimits):
+        run.emit(RateLimitsUpdate, event)
+
+
+def discard(run: Run, error: GotatoError | None) -> None:
+    """Takes back what was shown of the answer in the making."""
+    answer, run.answer = run.answer, None
+    if run.message_open and answer is not None:
+        run.message_open = False
+        run.emit(MessageDiscarded, answer.id, error_info(error))

@@ -1,0 +1,95 @@
+"""One attempt at a model call, and the wait before the next; used by the loop and by `collect`."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+
+from ._answer import Answer
+from .errors import Cancelled, DeadlineExceeded, EmptyResponse
+from .messages import ToolMessage
+from .model import Model, ModelEvent, ModelRequest, RateLimits
+from .model_errors import ConnectionFailed, ModelError, ModelProtocolError
+from .parts import StopReason
+from .retry import RetryPolicy
+from .scope import Scope
+
+
+def attempt(
+    model: Model, request: ModelRequest, scope: Scope, timeout: float | None, answer: Answer
+) -> Generator[ModelEvent, None, None]:
+    """Streams one attempt into `answer`, giving each event on when it has been taken. Closes the model's stream.
+
+    Raises `Cancelled` or `DeadlineExceeded` when the scope ends, `ConnectionFailed` when `timeout` passes before it,
+    `ModelProtocolError` for a stream that is none, and what the model raises.
+    """
+    scope.check()
+    own = scope if timeout is None else scope.child(timeout)
+    stream: object = None
+    try:
+        stream = model.stream(request, own)
+        for event in _iterator(model, stream):
+            if own.cancelled:
+                break
+            if type(event) is not RateLimits:
+                answer.take(event)
+            yield event
+    except (Cancelled, DeadlineExceeded):
+        _check(scope, own, timeout)
+        raise
+    except Exception:
+        scope.check()
+        raise
+    finally:
+        close = getattr(stream, "close", None)
+        if close is not None:
+            close()
+    if answer.done is None:
+        _check(scope, own, timeout)
+        raise ModelProtocolError("the model's stream ended without Done: the answer was cut off")
+
+
+def _iterator(model: Model, stream: object) -> Iterator[ModelEvent]:
+    try:
+        return iter(stream)  # type: ignore[call-overload, no-any-return]  # a model may return anything; this tells
+    except TypeError:
+        raise ModelProtocolError(
+            f"{type(model).__name__}.stream returned a {type(stream).__name__}, which is no iterator of ModelEvents",
+            retryable=False,
+        ) from None
+
+
+def _check(scope: Scope, own: Scope, timeout: float | None) -> None:
+    """Raises what the end of the attempt's own scope means: the end of the outer one, or an attempt that took too long."""
+    scope.check()
+    if own.cancelled:
+        raise ConnectionFailed(f"no complete answer within {timeout} s (limits.model_timeout)")
+
+
+def delay_before_next(policy: RetryPolicy, number: int, error: ModelError, scope: Scope) -> float:
+    """The seconds to wait before the next attempt. Raises the error where there is none, and the deadline where it
+    comes before: waiting for it would only lose time."""
+    scope.check()
+    delay = policy.delay(number, error)
+    if delay is None:
+        raise error
+    left = scope.remaining()
+    if left is not None and delay >= left:
+        raise DeadlineExceeded(
+            f"the next attempt would have to wait {delay:g} s, longer than the {left:g} s that are left",
+            operation="Model.stream",
+            cause=error,
+        )
+    return delay
+
+
+def silence_is_answer(request: ModelRequest) -> bool:
+    """Whether an empty answer is one: after a tool result there may be nothing more to say."""
+    return len(request.messages) > 0 and isinstance(request.messages[-1], ToolMessage)
+
+
+def check_silence(answer: Answer, silences: int) -> None:
+    """Raises `EmptyResponse` at the second empty answer, and at the first that a content filter left empty."""
+    if answer.done is not None and answer.done.stop_reason is StopReason.CONTENT_FILTER:
+        raise EmptyResponse("the provider's content filter left nothing of the answer", operation="Model.stream")
+    if silences > 1:
+        raise EmptyResponse("the model answered nothing at all, twice", operation="Model.stream")

@@ -1,0 +1,145 @@
+"""The calls of one answer, run one after another in the caller's thread."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Generator
+
+from ._bounds import check_batch, check_call, count_repeats, limited
+from ._closing import commit_result, end_execution, refused
+from ._mapping import EMPTY, FrozenMapping
+from ._progress import Progress
+from ._run import Ending, Run
+from ._toolset import BoundTool
+from ._value import replace
+from .errors import ErrorCode, GotatoError, LimitExceeded, StoreFailure, ToolError
+from .events import Event, ToolExecutionStart
+from .function_tool import ArgumentsRejected
+from .messages import OUTCOME_WORDS, AssistantMessage, ToolResult
+from .normalise import bound_parts, describe_exception, normalise
+from .parts import Part, StopReason, TextPart, ToolCall, ToolResultStatus
+from .result import RunStatus
+from .tools import ToolContext, drop_progress
+
+log = logging.getLogger("gotato_py")
+
+_INCOMPLETE = {
+    StopReason.MAX_TOKENS: "the answer was cut off by its token limit (max_tokens) and may be incomplete; none of its calls was executed",
+    StopReason.CONTENT_FILTER: "the answer was cut off by the content filter and may be incomplete; none of its calls was executed",
+    StopReason.ERROR: "the answer ended with an error and may be incomplete; none of its calls was executed",
+    StopReason.CANCELLED: "the answer was cancelled and may be incomplete; none of its calls was executed",
+}
+_STOPPED = (ErrorCode.CANCELLED, ErrorCode.DEADLINE_EXCEEDED)
+
+
+def run_batch(run: Run, message: AssistantMessage) -> Generator[Event, None, None]:
+    """Gives every call of the message its result, or ends the run and leaves the open ones to the closing."""
+    cut = _INCOMPLETE.get(message.stop_reason)
+    run.cut = run.cut + 1 if message.stop_reason is StopReason.MAX_TOKENS else 0
+    if cut is not None:
+        for index, call in enumerate(message.tool_calls):
+            commit_result(run, refused(call, f"{message.id}:{index}", ToolResultStatus.NOT_RUN, cut))
+        if run.cut == 2:
+            error = LimitExceeded("two answers in a row were cut off by max_tokens inside their calls", limit="max_tokens")
+            raise Ending(RunStatus.LIMITED, error)
+        return
+    check_batch(run)
+    for index, call in enumerate(message.tool_calls):
+        run.scope.check()
+        key = f"{message.id}:{index}"
+        prepared = run.setup.toolset.prepare(call)
+        if isinstance(prepared, str):
+            commit_result(run, refused(call, key, ToolResultStatus.NOT_RUN, prepared))
+        else:
+            check_call(run)
+            bound, arguments = prepared
+            use = _begin(run, bound, call, key, index, arguments)
+            if run.outbox:
+                yield from run.drain()
+            result = _execute(run, bound, use)
+            _finish(run, use, result)
+        if run.outbox:
+            yield from run.drain()
+
+
+def _begin(
+    run: Run, bound: BoundTool, call: ToolCall, key: str, index: int, arguments: dict[str, object]
+) -> ToolContext[object]:
+    """Records that the tool is about to run, then announces it."""
+    use: ToolContext[object] = ToolContext(
+        call.name,
+        arguments,
+        run_id=run.id,
+        turn=run.turn,
+        call_id=call.id,
+        key=key,
+        index=index,
+        effect=bound.spec.effect,
+        scope=run.scope,
+        deps=run.deps,
+        on_charge=run.charged.append,
+        on_progress=Progress(run, key, call.name) if run.listening else drop_progress,
+    )
+    try:
+        run.setup.transcript.mark_started(key)
+    except GotatoError:
+        raise
+    except Exception as error:
+        raise StoreFailure(f"the transcript could not record that a tool starts ({type(error).__name__})", cause=error) from error
+    run.tool_calls += 1
+    run.executing = (key, call.name, run.setup.clock.monotonic())
+    if run.listening:
+        run.emit(ToolExecutionStart, key, call.name, call.id)
+    return use
+
+
+def _execute(run: Run, bound: BoundTool, use: ToolContext[object]) -> ToolResult:
+    """Runs the tool; whatever it returns or raises is a result, but for the interrupts."""
+    status, parts, error, exception, metadata = ToolResultStatus.FAILED, (), "", "", EMPTY
+    try:
+        done = normalise(bound.tool.execute(use))
+        status, parts, error = done.status, done.parts, done.error
+        if done.handle:
+            metadata = FrozenMapping({"handle": done.handle})
+    except run.setup.interrupts:
+        raise
+    except ArgumentsRejected as raised:
+        status, error = ToolResultStatus.NOT_RUN, f"invalid arguments for {use.name}: {raised.violation}"
+    except BaseException as raised:  # noqa: BLE001  # a tool may raise anything; it is told to the model
+        exception = type(raised).__name__
+        if isinstance(raised, GotatoError) and raised.code in _STOPPED and run.scope.cancelled:
+            status = ToolResultStatus.TIMED_OUT if raised.code is ErrorCode.DEADLINE_EXCEEDED else ToolResultStatus.CANCELLED
+        error = describe_exception(raised)
+        log.debug("tool %s raised %s", use.name, exception, exc_info=not isinstance(raised, ToolError))
+    if error:
+        parts = (TextPart(OUTCOME_WORDS[status] + error),)
+    end_execution(run, status, exception)
+    return ToolResult(use.call_id, status, _bounded(run, parts), error, use.key, metadata)
+
+
+def _bounded(run: Run, parts: tuple[Part, ...]) -> tuple[Part, ...]:
+    limits = run.setup.limits
+    for most in (limits.max_tool_result_bytes, limits.max_message_bytes):
+        if most is not None:
+            parts = bound_parts(parts, most)
+    return parts
+
+
+def _finish(run: Run, use: ToolContext[object], result: ToolResult) -> None:
+    """Commits the result, with a warning where the call goes in circles; ends the run where it still does."""
+    while run.charged:
+        run.count(run.charged.popleft())
+    most = run.setup.limits.max_repeated_calls
+    count = 0
+    if most is not None:
+        count = count_repeats(run, use.name, use.arguments, (result.status, result.parts))
+        if count == most:
+            result = _with_warning(result, count)
+    commit_result(run, result)
+    if most is not None and count > most:
+        raise limited("max_repeated_calls", f"{use.name} was called {count} times with the same arguments and result", wrap_up=True)
+
+
+def _with_warning(result: ToolResult, count: int) -> ToolResult:
+    text = f"\n[This call has now given the same result {count} times. Do something else: the run ends if it is repeated.]"
+    return replace(result, parts=(*result.parts, TextPart(text)))

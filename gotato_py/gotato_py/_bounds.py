@@ -1,0 +1,79 @@
+"""Where limits are checked: each returns or ends the run as limited."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from json import JSONEncoder
+
+from ._ledger import size_of
+from ._run import Ending, Run
+from .errors import InvalidArgument, LimitExceeded
+from .messages import UserMessage
+from .result import RunStatus
+
+_canonical = JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode
+_REPEAT_WINDOW = 64  # different calls remembered at once; a cycle longer than this is left to max_turns
+
+
+def limited(limit: str, text: str, *, wrap_up: bool = False) -> Ending:
+    """The end of a run by a limit."""
+    error = LimitExceeded(f"{text} (limits.{limit})", limit=limit, operation="Agent.run")
+    return Ending(RunStatus.LIMITED, error, wrap_up=wrap_up)
+
+
+def check_message_size(run_limit: int | None, message: UserMessage, where: str) -> None:
+    """Refuses a user message over `max_message_bytes` before anything is changed."""
+    if run_limit is not None and (size := size_of(message)) > run_limit:
+        raise InvalidArgument(f"{where} is {size} bytes, over limits.max_message_bytes ({run_limit})")
+
+
+def check_room(run: Run) -> None:
+    """Ends the run if the transcript is full."""
+    limits = run.setup.limits
+    if limits.max_messages is not None and len(run.ledger.history) >= limits.max_messages:
+        raise limited("max_messages", f"the transcript holds {len(run.ledger.history)} messages")
+    if limits.max_transcript_bytes is not None and run.ledger.size >= limits.max_transcript_bytes:
+        raise limited("max_transcript_bytes", f"the transcript holds {run.ledger.size} bytes")
+
+
+def check_turn(run: Run) -> None:
+    """Ends the run if no further turn may begin."""
+    check_room(run)
+    limits = run.setup.limits
+    if limits.max_turns is not None and run.turn >= limits.max_turns:
+        raise limited("max_turns", f"the run took {run.turn} turns", wrap_up=True)
+    check_tokens(run)
+
+
+def check_tokens(run: Run) -> None:
+    """Ends the run if its tokens are used up."""
+    most = run.setup.limits.max_total_tokens
+    if most is not None and (run.usage.total_tokens > most or most == 0):
+        raise limited("max_total_tokens", f"the run used {run.usage.total_tokens} tokens", wrap_up=True)
+
+
+def check_batch(run: Run) -> None:
+    """Ends the run if the results of a batch could never be seen: no turn or token is left for them."""
+    most = run.setup.limits.max_turns
+    if most is not None and run.turn >= most:
+        raise limited("max_turns", f"the run took {run.turn} turns", wrap_up=True)
+    check_tokens(run)
+
+
+def check_call(run: Run) -> None:
+    """Ends the run if no further tool may run."""
+    most = run.setup.limits.max_tool_calls
+    if most is not None and run.tool_calls >= most:
+        raise limited("max_tool_calls", f"the run made {run.tool_calls} tool calls", wrap_up=True)
+
+
+def count_repeats(run: Run, name: str, arguments: Mapping[str, object], result: object) -> int:
+    """How often this call has now had this same result: 1 for the first time, and again for each new result."""
+    key = (name, _canonical(arguments) if len(arguments) > 1 else str(arguments))
+    before, count = run.repeats.pop(key, (None, 0))
+    count = count + 1 if count and before == result else 1
+    run.repeats[key] = (result, count)
+    if len(run.repeats) > _REPEAT_WINDOW:
+        del run.repeats[next(iter(run.repeats))]
+    return count
+

@@ -1,0 +1,187 @@
+"""How a run is closed: from the transcript and its started marks, never from variables of the loop.
+
+Every step looks at what is already there, so that a closing that was itself interrupted can simply be done again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ._ask import discard
+from ._mapping import EMPTY
+from ._ledger import Ledger
+from ._run import Run
+from .errors import Cancelled, ErrorCode, GotatoError, LimitExceeded, StoreFailure
+from .events import (
+    AgentEnd,
+    Event,
+    MessageEnd,
+    MessageStart,
+    ToolExecutionEnd,
+    ToolResultCommitted,
+    TurnEnd,
+    error_info,
+)
+from .messages import EXECUTED, OUTCOME_WORDS, ToolMessage, ToolResult
+from .parts import StopReason, TextPart, ToolCall, ToolResultStatus
+from .result import RunStatus
+from .transcript import RunRecord
+
+
+def refused(call: ToolCall, key: str, status: ToolResultStatus, why: str) -> ToolResult:
+    """The result of a call whose tool gave no answer: `error` says why, the text also what that means."""
+    return ToolResult(call.id, status, (TextPart(OUTCOME_WORDS[status] + why),), why, key, EMPTY)
+
+
+def commit_result(run: Run, result: ToolResult) -> None:
+    """Commits the result of a call and announces it."""
+    kept = run.commit(ToolMessage(result, id=run.setup.ids("message")))
+    if run.listening:
+        run.emit(ToolResultCommitted, kept)
+
+
+def close_calls(run: Run, why: GotatoError | None) -> None:
+    """Gives every open call its result: effect unknown if it was started, else not run."""
+    transcript = run.setup.transcript
+    run.ledger.catch_up(transcript)
+    opened = run.ledger.history.open_calls
+    if not opened:
+        return
+    started = transcript.started
+    reason = _reason(why)
+    no_answer = ToolResultStatus.TIMED_OUT if _is_deadline(why) else ToolResultStatus.CANCELLED
+    for key, call in opened:
+        status = no_answer if key in started else ToolResultStatus.NOT_RUN
+        if run.executing is not None and run.executing[0] == key:
+            end_execution(run, status, _exception_name(why))
+        commit_result(run, refused(call, key, status, reason))
+
+
+def _exception_name(why: GotatoError | None) -> str:
+    return "" if why is None or why.cause is None else type(why.cause).__name__
+
+
+def _is_deadline(why: GotatoError | None) -> bool:
+    return why is not None and why.code is ErrorCode.DEADLINE_EXCEEDED
+
+
+def _reason(why: GotatoError | None) -> str:
+    if why is None:
+        return "the run ended before it"
+    if isinstance(why, LimitExceeded):
+        return f"the run reached a limit: {why}"
+    if isinstance(why, Cancelled):
+        return f"the run was cancelled ({why})" if why.message else "the run was cancelled"
+    return "the time of the run has passed" if _is_deadline(why) else f"the run failed ({why.code.value})"
+
+
+def end_execution(run: Run, status: ToolResultStatus, exception: str) -> None:
+    """Announces that the tool that was running has ended."""
+    if run.executing is None:
+        return
+    key, name, began = run.executing
+    run.executing = None
+    elapsed = run.setup.clock.monotonic() - began
+    run.tool_s += elapsed
+    if run.listening:
+        run.emit(ToolExecutionEnd, key, name, status, EXECUTED[status], exception, elapsed)
+
+
+def _close_answer(run: Run) -> None:
+    """Keeps the text of an answer that was cut off; takes back what is not kept."""
+    answer = run.answer
+    if answer is None:
+        return
+    committed = run.setup.transcript.messages
+    if committed and committed[-1].id == answer.id:  # it was whole: the interrupt came right after the commit
+        kept = committed[-1]
+    else:
+        stop = StopReason.ERROR if run.status is RunStatus.FAILED else StopReason.CANCELLED
+        partial = None if run.status is RunStatus.LIMITED else answer.interrupted(run.setup.model_name, stop)
+        if partial is None:
+            discard(run, run.error)
+            return
+        kept = run.commit(partial)
+        run.message, run.stop_reason = partial, stop
+    run.answer = None
+    if run.listening:
+        if not run.message_open:
+            run.emit(MessageStart, answer.id)
+        run.message_open = False
+        run.emit(MessageEnd, kept)
+
+
+def close_turn(run: Run) -> None:
+    """Ends the turn, if one is open."""
+    if not run.turn_open:
+        return
+    run.turn_open = False
+    if run.listening:
+        stop = run.stop_reason
+        run.emit(TurnEnd, run.turn_usage, stop, run.setup.clock.monotonic() - run.turn_started)
+
+
+def close_run(run: Run, release: Callable[[Run], None]) -> None:
+    """Settles the run: what is open is closed, its record stored, its end announced, and the agent let go.
+
+    A transcript that fails here fails the run; what could not be closed is closed at the next entry.
+    """
+    run.settling = True
+    if run.interrupted:  # a list that was being extended may be half done
+        run.ledger = Ledger()
+    if run.status is None:
+        run.status, run.error = RunStatus.CANCELLED, Cancelled("the run was interrupted", operation="Agent.run")
+    try:
+        _close_answer(run)
+        close_calls(run, run.error)
+        run.reconcile()
+    except Exception as error:  # noqa: BLE001  # a transcript may raise anything; the run then failed
+        _fail(run, error)
+    discard(run, run.error)
+    if run.executing is not None:
+        end_execution(run, ToolResultStatus.CANCELLED, _exception_name(run.error))
+    close_turn(run)
+    run.ended_at = run.setup.clock.monotonic()
+    _store_record(run)
+    last: Event | None = None
+    try:
+        if run.begun and not run.ended:
+            run.ended = True
+            if run.listening:
+                last = run.emit(AgentEnd, run.status.value, error_info(run.error), run.usage)
+    finally:
+        release(run)
+    if last is not None and run.outbox is not None:
+        run.outbox.append(last)
+
+
+def _fail(run: Run, error: Exception) -> None:
+    run.status = RunStatus.FAILED
+    if not isinstance(error, GotatoError):
+        error = StoreFailure(f"the transcript could not be closed ({type(error).__name__})", cause=error)
+    run.error = error
+
+
+def _store_record(run: Run) -> None:
+    """Tells the transcript that the run has ended, where it wants to know."""
+    end_run = getattr(run.setup.transcript, "end_run", None)
+    if end_run is None or run.recorded:
+        return
+    run.recorded = True
+    setup = run.setup
+    try:
+        end_run(
+            RunRecord(
+                run.id,
+                setup.name or setup.agent_id,
+                (run.status or RunStatus.CANCELLED).value,
+                "" if run.error is None else run.error.code.value,
+                run.started_time,
+                max(0.0, run.ended_at - run.started_at),
+                run.turn,
+                run.tool_calls,
+                run.usage,
+            )
+        )
+    except Exception as error:  # noqa: BLE001  # as above
+        _fail(run, error)

@@ -1,0 +1,211 @@
+"""Everything that is checked before a run begins, and what is made of it when it has ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ._bounds import check_message_size
+from ._ledger import Ledger
+from ._run import Run, Setup
+from ._toolset import bind_tools
+from ._value import wrong
+from .context import ContextBuilder
+from .errors import GotatoError, InvalidArgument, InvalidState, NotSupported, StoreFailure
+from .extensions import install
+from .ids import Ids, random_ids
+from .limits import Limits
+from .messages import AssistantMessage, UserMessage
+from .model import Model, ModelOptions
+from .parts import ReasoningPart, StopReason, TextPart
+from .result import RunMetrics, RunResult, RunStatus
+from .retry import RetryPolicy
+from .schema import SchemaCompiler
+from .scope import SYSTEM_CLOCK, Clock, Scope, checked_timeout
+from .transcript import MemoryTranscript, Transcript
+
+
+def build_setup(
+    *,
+    model: Model,
+    instructions: str,
+    tools: Sequence[object],
+    transcript: Transcript | None,
+    builder: ContextBuilder,
+    extensions: Sequence[object],
+    limits: Limits,
+    options: ModelOptions,
+    retry: RetryPolicy,
+    compiler: SchemaCompiler | None,
+    interrupts: Sequence[type[BaseException]],
+    name: str,
+    clock: Clock | None,
+    ids: Ids | None,
+) -> Setup:
+    """Checks what an agent is built from. Raises `InvalidArgument` naming the argument."""
+    _require("model", model, "stream", "has a method stream(request, scope)")
+    _require("context_builder", builder, "build", "has a method build(view)")
+    for where, given, kind in (("limits", limits, Limits), ("model_options", options, ModelOptions), ("retry", retry, RetryPolicy)):
+        if not isinstance(given, kind):
+            raise wrong(f"Agent.{where}", f"a {kind.__name__}", given)
+    for where, text in (("instructions", instructions), ("name", name)):
+        if not isinstance(text, str):
+            raise wrong(f"Agent.{where}", "a str", text)
+    if compiler is not None and not callable(compiler):
+        raise wrong("Agent.schema_compiler", "a callable that takes a schema", compiler)
+    if ids is not None and not callable(ids):
+        raise wrong("Agent.ids", "a callable ids(kind) -> str", ids)
+    if clock is not None:
+        for method in ("time", "monotonic", "wait"):
+            _require("clock", clock, method, f"has a method {method}")
+    if limits.max_parallel_tools is None or limits.max_parallel_tools > 1:
+        raise NotSupported("Agent.limits: max_parallel_tools over 1: this release runs tools one after another")
+    if limits.tool_timeout is not None:
+        raise NotSupported("Agent.limits: tool_timeout: this release runs tools in the caller's thread and cannot give one up")
+    setup = Setup()
+    setup.ids = random_ids if ids is None else ids
+    setup.agent_id = setup.ids("agent")
+    setup.name = name
+    setup.model = model
+    setup.model_name = _name_of(model)
+    setup.instructions = instructions
+    setup.toolset = bind_tools(tools, compiler)
+    setup.transcript = _checked_transcript(transcript)
+    setup.builder = builder
+    setup.extensions = tuple(install(index, given) for index, given in enumerate(_sequence("extensions", extensions)))
+    setup.limits = limits
+    setup.options = options
+    setup.retry = retry
+    setup.clock = SYSTEM_CLOCK if clock is None else clock
+    setup.interrupts = _interrupts(interrupts)
+    return setup
+
+
+def _require(where: str, given: object, method: str, said: str) -> None:
+    if isinstance(given, type):
+        raise InvalidArgument(f"Agent.{where} is the class {given.__name__}; pass an instance of it")
+    if not callable(getattr(given, method, None)):
+        raise wrong(f"Agent.{where}", f"an object that {said}", given)
+
+
+def _sequence(where: str, given: Any) -> Sequence[Any]:
+    if isinstance(given, str | bytes) or not isinstance(given, Sequence):
+        raise wrong(f"Agent.{where}", "a sequence", given)
+    return given
+
+
+def _name_of(model: Model) -> str:
+    name = getattr(model, "name", "")
+    return name if isinstance(name, str) else ""
+
+
+def _checked_transcript(given: Transcript | None) -> Transcript:
+    if given is None:
+        return MemoryTranscript()
+    for method in ("append", "mark_started", "mark_waiting"):
+        _require("transcript", given, method, f"has a method {method}")
+    for attribute in ("messages", "started", "waiting"):
+        if not hasattr(given, attribute):
+            raise wrong("Agent.transcript", f"a Transcript with the attribute {attribute}", given)
+    return given
+
+
+def _interrupts(given: Any) -> tuple[type[BaseException], ...]:
+    kinds = _sequence("interrupts", given)
+    for index, kind in enumerate(kinds):
+        if not isinstance(kind, type) or not issubclass(kind, BaseException):
+            raise wrong(f"Agent.interrupts[{index}]", "an exception class", kind)
+    return (KeyboardInterrupt, *kinds)
+
+
+def check_entry(setup: Setup, message: Any, answers: object, output: object) -> UserMessage | None:
+    """The user message of a run, or None for one that goes on. Raises `InvalidArgument` for what cannot be one."""
+    if output is not None:
+        raise NotSupported("output=: structured output is not part of this release; ask for JSON in the message", operation="Agent.run")
+    if answers is not None:
+        raise InvalidArgument("answers=: no call of this agent waits for an answer", operation="Agent.run")
+    if message is None:
+        return None
+    if isinstance(message, UserMessage):
+        opening = message
+    else:
+        try:
+            opening = UserMessage(message)
+        except InvalidArgument as error:
+            raise InvalidArgument(str(error).replace("UserMessage.parts", "message"), operation="Agent.run") from None
+    if all(isinstance(part, TextPart) and not part.text.strip() for part in opening.parts):
+        raise InvalidArgument("message is empty: no provider takes a user message that says nothing", operation="Agent.run")
+    if any(isinstance(part, ReasoningPart) for part in opening.parts):
+        raise InvalidArgument("message holds a ReasoningPart; only a model's answer can", operation="Agent.run")
+    check_message_size(setup.limits.max_message_bytes, opening, "message")
+    if not opening.id:
+        return opening.__replace__(id=setup.ids("message"))  # type: ignore[attr-defined, no-any-return]  # given by @value
+    return opening
+
+
+def run_scope(setup: Setup, operation: str, timeout: float | None, scope: Scope | None) -> Scope:
+    """The scope of a run: ends with the caller's scope, the timeout or the limit, whichever is nearest."""
+    seconds = checked_timeout(f"{operation}: timeout", timeout)
+    most = setup.limits.run_timeout
+    if most is not None:
+        seconds = most if seconds is None else min(seconds, most)
+    if scope is None:
+        return Scope(seconds, clock=setup.clock)
+    if not isinstance(scope, Scope):
+        raise wrong(f"{operation}: scope", "a Scope", scope)
+    return scope.child(seconds)
+
+
+def open_transcript(run: Run, known: Ledger | None, opening: UserMessage | None) -> None:
+    """Reads what the transcript holds that is not known yet; refuses a run that has nothing to go on with."""
+    transcript = run.setup.transcript
+    begin_run = getattr(transcript, "begin_run", None)
+    try:
+        if begin_run is not None:
+            begin_run(run.id)
+        messages = transcript.messages
+        if known is not None and known.continues(messages):
+            run.ledger = known
+        run.ledger.catch_up(transcript)
+    except GotatoError:
+        raise
+    except Exception as error:
+        raise StoreFailure(f"the transcript could not be read ({type(error).__name__})", cause=error) from error
+    run.last_before = messages[-1].id if len(messages) else ""
+    problems = run.ledger.history.problems
+    if problems:
+        first = problems[0]
+        raise InvalidState(
+            f"the transcript cannot be sent: message {first.index}: {first.text}; see check_messages", operation="Agent.run"
+        )
+    if opening is None:
+        _check_going_on(messages)
+    elif opening.id and any(message.id == opening.id for message in messages):
+        raise InvalidArgument("message has the id of a message that the transcript holds already", operation="Agent.run")
+
+
+def _check_going_on(messages: Sequence[Any]) -> None:
+    if not len(messages):
+        raise InvalidArgument("run() without a message goes on from the transcript, which is empty", operation="Agent.run")
+    tail = messages[-1]
+    if isinstance(tail, AssistantMessage) and not tail.tool_calls and tail.stop_reason not in _UNFINISHED:
+        raise InvalidArgument("run() without a message: the last answer is finished; pass a message", operation="Agent.run")
+
+
+_UNFINISHED = (StopReason.CANCELLED, StopReason.ERROR, StopReason.MAX_TOKENS, StopReason.PAUSE)
+
+
+def result_of(run: Run) -> RunResult[Any]:
+    """What a run that has ended came to."""
+    status = run.status if run.status is not None else RunStatus.FAILED
+    elapsed = max(0.0, run.ended_at - run.started_at)
+    return RunResult(
+        run.id,
+        status,
+        run.message,
+        run.usage,
+        RunMetrics(run.turn, run.tool_calls, elapsed, run.model_s, run.tool_s),
+        run.error,
+        new_messages=tuple(run.committed),
+    )
+

@@ -1,0 +1,70 @@
+"""What an agent knows of its transcript, so that no turn and no run has to read it again from the start."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from json import JSONEncoder
+
+from .checks import RequestHistory
+from .messages import AssistantMessage, Message
+from .parts import AudioPart, FilePart, ImagePart, Part, ReasoningPart, TextPart
+from .transcript import MessageView, Transcript
+
+_encode = JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+def size_of(message: Message) -> int:
+    """The bytes of a message's content: text as UTF-8, data as it is."""
+    size = 0
+    for part in message.parts:
+        size += len(part.text) if type(part) is TextPart and part.text.isascii() else _part_size(part)
+    if isinstance(message, AssistantMessage):
+        for call in message.tool_calls:
+            size += _text_size(call.arguments)
+    return size
+
+
+def _text_size(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
+def _part_size(part: Part) -> int:
+    match part:
+        case TextPart() | ReasoningPart():
+            return _text_size(part.text)
+        case ImagePart() | FilePart() | AudioPart():
+            return len(part.data or b"")
+        case _:
+            return _text_size(_encode(part.value))
+
+
+class Ledger:
+    """The messages in request order, what is open among them, and how large they are; kept up as they are committed."""
+
+    __slots__ = ("history", "last_id", "size")
+
+    def __init__(self) -> None:
+        self.history = RequestHistory()
+        self.size = 0
+        self.last_id = ""
+
+    def add(self, message: Message) -> None:
+        """Takes the next message."""
+        self.history.add(message)
+        self.size += size_of(message)
+        self.last_id = message.id
+
+    def catch_up(self, transcript: Transcript) -> None:
+        """Takes what the transcript holds and this does not."""
+        messages = transcript.messages
+        for index in range(len(self.history), len(messages)):
+            self.add(messages[index])
+
+    def continues(self, messages: Sequence[Message]) -> bool:
+        """Whether these messages begin with the known ones, told by the last of those."""
+        count = len(self.history)
+        return count <= len(messages) and (not count or messages[count - 1].id == self.last_id)
+
+    def view(self) -> MessageView:
+        """The messages in request order, as they are now."""
+        return MessageView(self.history.ordered, len(self.history.ordered))

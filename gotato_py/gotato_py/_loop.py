@@ -1,0 +1,92 @@
+"""The loop: a run is one generator. `Agent.run` drains it, `Agent.stream` hands it out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+
+from ._bounds import check_room
+from ._closing import close_calls, close_run
+from ._run import Ending, Run
+from ._turn import take_turn, wrap_up
+from .errors import Cancelled, DeadlineExceeded, ExtensionFailure, GotatoError
+from .events import AgentStart, Event
+from .messages import UserMessage
+from .result import RunStatus
+
+Release = Callable[[Run], None]
+"""Frees the agent for the next run."""
+
+
+def drive(
+    run: Run, begin: Callable[[Run, UserMessage | None], None], opening: UserMessage | None, release: Release
+) -> Generator[Event, None, None]:
+    """A whole run: it begins, takes turns, ends with a status, is closed, and lets the agent go.
+
+    `begin` takes the agent or raises. From there on, whatever happens, the run is closed here; should even that be
+    interrupted, the next entry closes it.
+    """
+    interrupt: BaseException | None = None
+    begin(run, opening)
+    try:
+        yield from _turns(run, opening)
+        run.status = RunStatus.COMPLETED
+    except GeneratorExit:
+        if not run.given_up:  # nobody closed the stream: it was dropped, perhaps in the collector's thread
+            run.scope.cancel("the stream was dropped")
+            return
+        run.interrupted = True
+        run.status, run.error = RunStatus.CANCELLED, Cancelled("the stream was closed", operation="RunStream.close")
+        close_run(run, release)
+        return
+    except BaseException as raised:  # noqa: BLE001  # every end of a run is an outcome
+        interrupt = raised if _set_outcome(run, raised) else None
+    close_run(run, release)
+    if run.outbox:
+        yield from run.drain()
+    if interrupt is not None:
+        raise interrupt
+
+
+def _turns(run: Run, opening: UserMessage | None) -> Generator[Event, None, None]:
+    run.begun = True
+    if run.listening:
+        run.emit(AgentStart)
+    close_calls(run, None)
+    if opening is not None:
+        check_room(run)
+        run.commit_user(opening)
+    if run.outbox:
+        yield from run.drain()
+    try:
+        while not (yield from take_turn(run)):
+            pass
+    except Ending as ending:
+        if ending.wrap_up and run.setup.limits.wrap_up:
+            try:
+                yield from wrap_up(run, ending.error)
+            except GotatoError:
+                run.scope.check()
+        raise
+
+
+def _set_outcome(run: Run, raised: BaseException) -> bool:
+    """Turns what ended the loop into a status and an error. Returns whether it is to be raised again: an interrupt."""
+    if isinstance(raised, run.setup.interrupts) or not isinstance(raised, Exception):
+        run.interrupted = True
+        run.status = RunStatus.CANCELLED
+        run.error = Cancelled(f"interrupted by {type(raised).__name__}", operation="Agent.run", cause=raised)
+        return True
+    if isinstance(raised, Ending):
+        run.status, run.error = raised.status, raised.error
+    elif isinstance(raised, Cancelled) and run.scope.cancelled:
+        run.status, run.error = RunStatus.CANCELLED, raised
+    elif isinstance(raised, DeadlineExceeded) and (run.scope.cancelled or raised.cause is not None):
+        run.status, run.error = RunStatus.DEADLINE_EXCEEDED, raised
+    elif isinstance(raised, GotatoError):
+        run.status, run.error = RunStatus.FAILED, raised
+    else:
+        run.status = RunStatus.FAILED
+        run.error = ExtensionFailure(
+            f"{type(raised).__name__} raised by the model, the context builder or an id source", operation="Agent.run", cause=raised
+        )
+    return False

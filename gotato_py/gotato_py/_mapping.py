@@ -1,0 +1,42 @@
+"""A read-only mapping that pickles, compares and serialises like the dict it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
+
+from ._hashing import hash_of
+
+
+class FrozenMapping(dict[str, object]):
+    """A dict that cannot be changed. It is a dict, so that `json` and C code read it at full speed.
+
+    `copy()` and `|` give a plain dict: something to change. The values are the giver's own; only the mapping is frozen.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, given: Mapping[str, object] = {}, /) -> FrozenMapping:
+        made = super().__new__(cls)
+        dict[str, object].update(made, given)
+        return made
+
+    def __init__(self, given: Mapping[str, object] = {}, /) -> None:
+        """Nothing is left to do: `dict.__init__` would update the mapping, each time that it is called."""
+
+    def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:  # Any: stands in for methods of many signatures
+        raise TypeError("this mapping is read-only; make a new dict from it and change that")
+
+    __setitem__ = __delitem__ = clear = pop = popitem = setdefault = update = __ior__ = _refuse  # type: ignore[assignment]
+
+    def __hash__(self) -> int:  # type: ignore[override]  # dict has none, but this one cannot change
+        return hash_of(self)
+
+    def __reduce__(self) -> tuple[Callable[..., FrozenMapping], tuple[dict[str, object]]]:
+        return FrozenMapping, (dict(self),)
+
+    def __copy__(self) -> FrozenMapping:
+        return self
+
+
+EMPTY = FrozenMapping()

@@ -1,0 +1,72 @@
+"""The request of a turn, built in constant time: messages are shared, checks and hashes go on from the last turn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ._run import Run
+from .checks import RequestHistory
+from .context import ModelContext, PrefixHasher, TurnView, full_history, lay_out, with_closing_line
+from .errors import ExtensionFailure, InvalidState
+from .messages import AssistantMessage, Message, UserMessage
+from .model import ModelRequest
+from .parts import StopReason
+from .tool_spec import ToolSpec
+
+WRAP_UP = UserMessage(
+    "A limit of this run has been reached and no tool can be called any more. "
+    "Answer now with what you have, and say what is left undone."
+)
+"""The instruction of `wrap_up`, never stored."""
+
+
+def next_request(run: Run, *, wrap_up: bool = False) -> ModelRequest:
+    """The request for what the transcript holds now."""
+    setup = run.setup
+    run.ledger.catch_up(setup.transcript)
+    system, panel = setup.instructions, ""
+    tools: tuple[ToolSpec, ...] = () if wrap_up else setup.toolset.specs
+    messages: Sequence[Message] = run.ledger.view()
+    if setup.builder is full_history:
+        _refuse(run.ledger.history, "the transcript")
+    else:
+        context = _build(run, messages)
+        system, panel = context.system, context.panel
+        if context.messages is not messages:
+            checked = RequestHistory(context.messages)
+            _refuse(checked, "the context builder's messages")
+            messages, run.hasher = tuple(checked.ordered), None
+    if run.listening and (run.hasher is None or wrap_up):
+        run.hasher = PrefixHasher(system, tools)
+    return lay_out(system, _closed(messages, wrap_up), panel, tools, setup.options)
+
+
+def _closed(messages: Sequence[Message], wrap_up: bool) -> Sequence[Message]:
+    if wrap_up:
+        return (*messages, WRAP_UP)
+    tail = messages[-1] if messages else None
+    if isinstance(tail, AssistantMessage) and tail.stop_reason is not StopReason.PAUSE:
+        return with_closing_line(messages)
+    return messages
+
+
+def _build(run: Run, messages: Sequence[Message]) -> ModelContext:
+    setup = run.setup
+    view = TurnView(
+        setup.instructions, messages, setup.transcript, run.id, run.turn, run.usage, run.deps, run.scope,
+    )  # fmt: skip
+    context = setup.builder.build(view)
+    if not isinstance(context, ModelContext):
+        raise ExtensionFailure(
+            f"{type(setup.builder).__name__}.build returned a {type(context).__name__}; it has to return a ModelContext"
+        )
+    return context
+
+
+def _refuse(history: RequestHistory, what: str) -> None:
+    problems = history.problems or history.tail_problems()
+    if problems:
+        first = problems[0]
+        raise InvalidState(
+            f"{what} cannot be sent: message {first.index}: {first.text}; see check_messages", operation="Agent.run"
+        )

@@ -1,0 +1,88 @@
+"""The tools of an agent: looked up by name, their schemas compiled once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ._value import wrong
+from .arguments import parse_arguments
+from .context import sorted_tools
+from .errors import InvalidArgument, NotSupported
+from .function_tool import as_tool
+from .parts import ToolCall
+from .schema import SchemaCompiler, Validator, compile_schema
+from .tool_spec import ToolSpec
+from .tools import Tool
+from .violations import SchemaViolation
+
+_LONGEST_NAME = 64  # of an unknown tool's name, as the model is told it
+
+
+class BoundTool:
+    """A tool with its compiled schema."""
+
+    __slots__ = ("spec", "tool", "validate")
+
+    def __init__(self, tool: Tool, spec: ToolSpec, validate: Validator) -> None:
+        self.tool = tool
+        self.spec = spec
+        self.validate = validate
+
+
+class Toolset:
+    """A set of tools with different names."""
+
+    __slots__ = ("_by_name", "specs")
+
+    def __init__(self, bound: Sequence[BoundTool]) -> None:
+        self._by_name = {each.spec.name: each for each in bound}
+        self.specs = sorted_tools([each.spec for each in bound])
+
+    def tools(self) -> tuple[Tool, ...]:
+        """The tools, in the order in which they were given."""
+        return tuple(each.tool for each in self._by_name.values())
+
+    def prepare(self, call: ToolCall) -> tuple[BoundTool, dict[str, Any]] | str:  # Any: JSON values
+        """The tool and its arguments, checked; or why the call cannot run, in words for the model."""
+        bound = self._by_name.get(call.name)
+        if bound is None:
+            available = ", ".join(self._by_name) or "none"
+            return f'no tool "{call.name[:_LONGEST_NAME]}"; available: {available}'
+        arguments = parse_arguments(call.arguments)
+        if isinstance(arguments, SchemaViolation):
+            return f"invalid arguments for {call.name}: {arguments}"
+        violation = bound.validate(arguments)
+        if violation is not None:
+            return f"invalid arguments for {call.name}: {violation}"
+        return bound, arguments
+
+
+NO_TOOLS = Toolset(())
+
+
+def bind_tools(tools: Sequence[object], compiler: SchemaCompiler | None) -> Toolset:
+    """Makes a toolset of tools and functions. Raises for what is none, two of one name, a schema that cannot be checked."""
+    if isinstance(tools, str | bytes) or not isinstance(tools, Sequence):
+        raise wrong("Agent.tools", "a sequence of tools and functions", tools)
+    if not tools:
+        return NO_TOOLS
+    bound: dict[str, BoundTool] = {}
+    for given in tools:
+        tool = as_tool(given)
+        spec = tool.spec
+        if spec.name in bound:
+            raise InvalidArgument(f"Agent.tools: two tools are named {spec.name!r}; give one of them another name")
+        if spec.timeout is not None:
+            raise NotSupported(f"Agent.tools: {spec.name} has a timeout, which this release cannot keep yet; bound it by use.scope")
+        bound[spec.name] = BoundTool(tool, spec, _validator(tool, spec, compiler))
+    return Toolset(list(bound.values()))
+
+
+def _validator(tool: Tool, spec: ToolSpec, compiler: SchemaCompiler | None) -> Validator:
+    if compiler is not None:
+        return compiler(spec.input_schema)
+    ready = getattr(tool, "validate", None)  # a FunctionTool has compiled its own schema
+    if ready is not None:
+        return ready  # type: ignore[no-any-return]  # FunctionTool.validate is a Validator
+    return compile_schema(spec.input_schema, where=f"tool {spec.name!r}")

@@ -1,0 +1,300 @@
+"""`@value`: frozen, slotted value classes that are cheap to declare and cheap to make.
+
+A frozen dataclass pays for every field twice (`object.__setattr__`) and takes about a millisecond to declare. Here
+an instance is filled as a *draft*, of a subclass without slots of its own that can be written to, and then becomes
+the frozen class by one assignment of `__class__`. `__new__` is the only generated code.
+
+Values inherit from values: a decorated subclass has the fields of its base first, then its own. Annotations are read
+as text, so a module that declares values needs `from __future__ import annotations`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from operator import attrgetter
+from typing import Any, NoReturn, TypeVar, cast, dataclass_transform
+
+from ._guards import is_mapping
+from ._mapping import EMPTY, FrozenMapping
+from ._text import well_formed
+from .errors import InvalidArgument
+
+T = TypeVar("T")
+Check = Callable[[str, Any], Any]
+"""`check(where, value)` returns the value to keep, or raises `InvalidArgument` naming `where` ("TextPart.text")."""
+
+Text = str
+"""The annotation of a text that is sent or stored: a lone surrogate in it becomes U+FFFD when the value is made."""
+
+_MISSING: Any = object()
+
+
+class Field:
+    """How one field is taken: its default, what checks or converts it, whether it is compared and keyword-only."""
+
+    __slots__ = ("check", "compare", "default", "kw_only")
+
+    def __init__(self, default: Any, check: Check | None, compare: bool, kw_only: bool) -> None:
+        self.default, self.check, self.compare, self.kw_only = default, check, compare, kw_only
+
+    def check_among(self, names: Collection[str]) -> Check | None:
+        """The check of this field in a class with these fields."""
+        return self.check
+
+
+class ExtraField(Field):
+    """The field `extra`: keys of a JSON object that this release does not know, so none that the class itself has."""
+
+    __slots__ = ("tag",)
+
+    def __init__(self, tag: str) -> None:
+        super().__init__(EMPTY, mapping, False, True)
+        self.tag = tag
+
+    def check_among(self, names: Collection[str]) -> Check:
+        known = {*names, self.tag} - {"extra"}
+
+        def check(where: str, given: Any) -> FrozenMapping:
+            kept = mapping(where, given)
+            if not known.isdisjoint(kept):
+                taken = ", ".join(sorted(known.intersection(kept)))
+                raise InvalidArgument(f"{where} must hold no key that the value has itself: {taken}")
+            return kept
+
+        return check
+
+
+def field(*, default: Any = _MISSING, check: Check | None = None, compare: bool = True, kw_only: bool = False) -> Any:
+    """Declares a field whose bare default would not say enough."""
+    return Field(default, check, compare, kw_only)
+
+
+def wrong(where: str, expected: str, got: object) -> InvalidArgument:
+    """The error for a value of the wrong type. It names the type that came, never the value: that may be a prompt."""
+    return InvalidArgument(f"{where} must be {expected}, not {type(got).__name__}")
+
+
+def mapping(where: str, given: Any) -> FrozenMapping:
+    """A read-only copy of a mapping with string keys."""
+    if type(given) is FrozenMapping:
+        return given
+    if not is_mapping(given) or not all(isinstance(key, str) for key in given):
+        raise wrong(where, "a mapping with str keys", given)
+    return FrozenMapping(given)
+
+
+def extra_field(tag: str = "") -> Any:
+    """The keys of a JSON object that this release does not know; kept and written back.
+
+    `tag` is the key that says which class the object is of ("role", "kind"), if there is one.
+    """
+    return ExtraField(tag)
+
+
+def text(where: str, given: Any) -> str:
+    """A plain str without lone surrogates."""
+    if not isinstance(given, str):
+        raise wrong(where, "a str", given)
+    return well_formed(given)
+
+
+def optional_text(where: str, given: Any) -> str | None:
+    """None, or a plain str without lone surrogates."""
+    if given is not None and not isinstance(given, str):
+        raise wrong(where, "a str or None", given)
+    return None if given is None else well_formed(given)
+
+
+def instance_of(*kinds: type, optional: bool = False) -> Check:
+    """A check for a field that holds an instance of one of the classes."""
+    names = [f"{'an' if kind.__name__[0] in 'AEIOU' else 'a'} {kind.__name__}" for kind in kinds]
+    said = " or ".join([*names, "None"] if optional else names)
+
+    def check(where: str, given: Any) -> Any:
+        if given.__class__ in kinds:  # the common case, and quicker than isinstance
+            return given
+        if not isinstance(given, kinds) and not (optional and given is None):
+            raise wrong(where, said, given)
+        return given
+
+    return check
+
+
+# One inline test by annotation: the fast case first, and what the error says.
+_NEEDED = {
+    "str": ("{0}.__class__ is not str and not isinstance({0}, str)", "a str"),
+    "bool": ("{0}.__class__ is not bool", "a bool"),
+    "int": ("{0}.__class__ is not int and (isinstance({0}, bool) or not isinstance({0}, int))", "an int"),
+    "float": (
+        "{0}.__class__ is not float and (isinstance({0}, bool) or not isinstance({0}, (int, float)))",
+        "a number",
+    ),
+    "bytes": ("{0}.__class__ is not bytes", "bytes"),
+}
+_PLAIN = _NEEDED | {
+    f"{name} | None": (f"{{0}} is not None and ({test})", f"{said} or None") for name, (test, said) in _NEEDED.items()
+}
+# Texts that are sent or stored: what is true of nearly all of them, and what makes the others so.
+_TEXTS = {
+    "Text": ("{0}.__class__ is not str or not {0}.isascii()", text),
+    "Text | None": ("{0} is not None", optional_text),
+}
+
+
+def _constructor(owner: Any, fields: Mapping[str, Field], types: Mapping[str, str], draft: type) -> Any:
+    """Compiles `__new__`: check each argument, fill the draft, freeze it."""
+    scope: dict[str, Any] = {"draft": draft, "wrong": wrong}
+    positional: list[str] = []
+    keyword: list[str] = []
+    body: list[str] = []
+    for name, spec in fields.items():
+        where = f"{owner.__name__}.{name}"
+        (keyword if spec.kw_only else positional).append(name if spec.default is _MISSING else f"{name}=default_{name}")
+        scope[f"default_{name}"] = spec.default
+        kept = name
+        check = spec.check_among(fields)
+        if check is not None:
+            scope[f"check_{name}"] = check
+            guard = "" if spec.default is _MISSING else f" if {name} is not default_{name} else {name}"
+            kept = f"check_{name}({where!r}, {name}){guard}"
+        elif types[name] in _PLAIN:
+            test, said = _PLAIN[types[name]]
+            body.append(f"    if {test.format(name)}: raise wrong({where!r}, {said!r}, {name})")
+        elif types[name] in _TEXTS:
+            test, scope[f"text_{name}"] = _TEXTS[types[name]]
+            body.append(f"    if {test.format(name)}: {name} = text_{name}({where!r}, {name})")
+        body.append(f"    self.{name} = {kept}")
+    if keyword:
+        positional += ["*", *keyword]
+    finish = ["    check_whole(self)"] if hasattr(owner, "__check__") else []
+    scope["check_whole"] = getattr(owner, "__check__", None)
+    lines = [f"def __new__({', '.join(['cls', *positional])}):", "    self = draft()", *body, *finish]
+    lines += ["    self.__class__ = cls", "    return self"]
+    exec("\n".join(lines), scope)  # the source is our own declarations
+    return scope["__new__"]
+
+
+def _refuse(self: object, name: str, value: object = None) -> NoReturn:
+    owner = type(self).__name__
+    raise AttributeError(f"{owner}.{name} cannot be changed: values are frozen; use copy.replace or make a new one")
+
+
+def _repr(self: Any) -> str:
+    shown: list[str] = []
+    fields: Mapping[str, Field] = self.__value_fields__
+    for name, spec in fields.items():
+        kept: object = getattr(self, name)
+        if spec.default is _MISSING or kept != spec.default:
+            shown.append(f"{name}={kept!r}")
+    return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def _reduce(self: Any) -> tuple[Any, ...]:
+    kept = {name: getattr(self, name) for name in self.__value_fields__}
+    return restore, (type(self), {name: each for name, each in kept.items() if each is not _default(self, name)})
+
+
+def _default(self: Any, name: str) -> object:
+    return self.__value_fields__[name].default
+
+
+def restore(kind: type[T], kept: Mapping[str, object]) -> T:
+    """Makes the value again from its fields (pickling, copying)."""
+    return kind(**kept)
+
+
+def replace(self: T, /, **changes: object) -> T:
+    """The value with some fields changed: `copy.replace` of Python 3.13, for every version."""
+    fields: Mapping[str, Field] = getattr(type(self), "__value_fields__")  # noqa: B009  # set by the decorator
+    unknown = changes.keys() - fields.keys()
+    if unknown:
+        raise InvalidArgument(f"{type(self).__name__} has no field {min(unknown)!r}; it has {', '.join(fields)}")
+    return restore(type(self), {name: getattr(self, name) for name in fields} | changes)
+
+
+def _same(self: object) -> object:
+    return self
+
+
+def _compare_by(names: tuple[str, ...]) -> tuple[Any, Any]:
+    key: Callable[[object], object] = attrgetter(*names) if names else type
+
+    def equal(self: object, other: object) -> Any:
+        if type(other) is not type(self):
+            return NotImplemented
+        return self is other or key(self) == key(other)
+
+    def hashed(self: object) -> int:
+        return hash(key(self))
+
+    return equal, hashed
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def value(cls: type[T]) -> type[T]:
+    """Makes a frozen, slotted value class from annotations and defaults, as a dataclass would.
+
+    Fields annotated `str`, `int`, `float`, `bool` or `bytes` (also `| None`) are checked; `field(check=…)` checks or
+    converts others; `Text` is for texts that are sent or stored. `__check__(self)`, where defined, sees the whole value
+    before it freezes and may still set fields.
+    """
+    namespace = dict(cls.__dict__)
+    inherited: Mapping[str, Field] = getattr(cls, "__value_fields__", {})
+    inherited_types: Mapping[str, str] = getattr(cls, "__value_types__", {})
+    own = {name: kind for name, kind in namespace.get("__annotations__", {}).items() if not _is_class_var(kind)}
+    declared: dict[str, Field] = {}
+    for name in own:
+        given: Any = namespace.pop(name, _MISSING)
+        declared[name] = given if isinstance(given, Field) else Field(given, None, True, False)
+    fields, types = {**inherited, **declared}, {**inherited_types, **own}
+    for name in ("__dict__", "__weakref__"):
+        namespace.pop(name, None)
+    compared = tuple(name for name, spec in fields.items() if spec.compare)
+    equal, hashed = _compare_by(compared)
+    positional = tuple(name for name, spec in fields.items() if not spec.kw_only)
+    slots = tuple(name for name in own if name not in inherited)
+    namespace.update(__slots__=slots, __match_args__=positional, __value_fields__=fields, __value_types__=types)
+    namespace["__signature__"] = _BuildForInspect()
+    own_methods = {"__repr__": _repr, "__eq__": equal, "__hash__": hashed}
+    for name, method in (own_methods if inherited else own_methods | _SHARED_METHODS).items():
+        namespace.setdefault(name, method)
+    namespace["__new__"] = staticmethod(_build_on_first_use)
+    metaclass = cast("Callable[..., type[T]]", type(cls))
+    return metaclass(cls.__name__, cls.__bases__, namespace)
+
+
+_SHARED_METHODS = {
+    "__setattr__": _refuse,
+    "__delattr__": _refuse,
+    "__replace__": replace,
+    "__reduce__": _reduce,
+    "__copy__": _same,
+}
+"""What the subclasses of a value inherit, unless they say otherwise."""
+
+
+def _is_class_var(annotation: str) -> bool:
+    return annotation.partition("[")[0].rpartition(".")[2] == "ClassVar"
+
+
+def _build_on_first_use(cls: Any, *args: Any, **kwargs: Any) -> Any:
+    """Compiles the constructor at the first call: most programs use few of the classes that they import."""
+    _build(cls)
+    return cls(*args, **kwargs)
+
+
+def _build(cls: Any) -> None:
+    while "__new__" not in cls.__dict__:  # a plain subclass has the constructor of its base
+        cls = cls.__base__
+    if cls.__dict__["__new__"].__func__ is _build_on_first_use:
+        # Both methods, or Python falls back to the slow way for either.
+        writable = {"__setattr__": object.__setattr__, "__delattr__": object.__delattr__, "__new__": object.__new__}
+        draft = type(cls)(cls.__name__, (cls,), {"__slots__": (), "__module__": cls.__module__, **writable})
+        cls.__new__ = staticmethod(_constructor(cls, cls.__value_fields__, cls.__value_types__, draft))
+
+
+class _BuildForInspect:
+    """As `__signature__`, makes `inspect.signature` see the generated constructor, not the stand-in."""
+
+    def __get__(self, instance: object, owner: type) -> None:
+        _build(owner)

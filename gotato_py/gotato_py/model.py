@@ -1,0 +1,192 @@
+"""The seam to a model: one Protocol, the request it gets, the events it streams."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+from ._mapping import EMPTY
+from ._value import field, mapping, value, wrong
+from .errors import InvalidArgument
+from .messages import Message
+from .parts import StopReason, ToolCall, Usage, member_of
+from .scope import Scope
+from .tool_spec import ToolSpec
+
+
+def _strings(where: str, given: Any) -> tuple[str, ...]:
+    if isinstance(given, str) or not isinstance(given, Sequence) or not all(isinstance(each, str) for each in given):
+        raise wrong(where, "a sequence of str", given)
+    return tuple(given)
+
+
+def _optional_mapping(where: str, given: Any) -> Mapping[str, object] | None:
+    return None if given is None else mapping(where, given)
+
+
+def _at_least(least: int) -> Any:
+    def check(where: str, given: Any) -> int | None:
+        if given is not None and (type(given) is not int or given < least):
+            raise InvalidArgument(f"{where} must be None or an int of at least {least}")
+        return given
+
+    return check
+
+
+@value
+class ModelOptions:
+    """What a caller may ask of any model; None leaves the choice to the provider.
+
+    `max_tokens` bounds the answer. `reasoning_effort` is a word ("low", "medium", "high"), `reasoning_budget` a
+    number of tokens, `reasoning_summary` a word ("auto", "detailed"). `tool_choice` is "auto", "none", "required" or
+    the name of one tool. `response_schema` is a JSON Schema that the answer's text has to fit.
+    """
+
+    temperature: float | None = None
+    top_p: float | None = None
+    max_tokens: int | None = field(default=None, check=_at_least(1))
+    stop: tuple[str, ...] = field(default=(), check=_strings)
+    reasoning_effort: str | None = None
+    reasoning_budget: int | None = field(default=None, check=_at_least(0))
+    reasoning_summary: str | None = None
+    tool_choice: str | None = None
+    parallel_tool_calls: bool | None = None
+    response_schema: Mapping[str, object] | None = field(default=None, check=_optional_mapping)
+    metadata: Mapping[str, object] = field(default=EMPTY, check=mapping)
+
+
+DEFAULT_OPTIONS = ModelOptions()
+
+
+def _options(where: str, given: Any) -> ModelOptions:
+    if not isinstance(given, ModelOptions):
+        raise wrong(where, "a ModelOptions", given)
+    return given
+
+
+def _sequence(where: str, given: Any) -> Any:
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        raise wrong(where, "a sequence", given)
+    return given
+
+
+@value
+class ModelRequest:
+    """One request, in no provider's dialect.
+
+    `cache_breakpoints` names the ends of cacheable prefixes: "system", "tools", or an index into `messages`. Where a
+    provider takes fewer of them, "system" and "tools" stay, then the newest.
+    """
+
+    system: str = ""
+    messages: Sequence[Message] = field(default=(), check=_sequence)
+    tools: tuple[ToolSpec, ...] = field(default=(), check=lambda where, given: tuple(_sequence(where, given)))
+    options: ModelOptions = field(default=DEFAULT_OPTIONS, check=_options)
+    cache_breakpoints: tuple[str | int, ...] = ()
+
+
+def _call(where: str, given: Any) -> ToolCall:
+    if not isinstance(given, ToolCall):
+        raise wrong(where, "a ToolCall", given)
+    return given
+
+
+def _tokens(where: str, given: Any) -> Usage | None:
+    if given is not None and not isinstance(given, Usage):
+        raise wrong(where, "a Usage or None", given)
+    return given
+
+
+def _known_tokens(where: str, given: Any) -> Usage:
+    if not isinstance(given, Usage):
+        raise wrong(where, "a Usage", given)
+    return given
+
+
+@value
+class TextDelta:
+    """A further piece of the answer's text."""
+
+    text: str
+
+
+@value
+class ReasoningDelta:
+    """A further piece of what the model thinks."""
+
+    text: str
+
+
+@value
+class ReasoningDone:
+    """Closes one ReasoningPart, whether or not any text of it was shown."""
+
+    signature: str = ""
+    origin: str = ""
+    redacted: bool = False
+
+
+@value
+class ToolCallDelta:
+    """A further piece of a call's arguments. `index` is the call's position in this answer."""
+
+    index: int
+    name: str = ""
+    fragment: str = ""
+
+
+@value
+class ToolCallReady:
+    """A call that is complete. Only these are calls: one seen as deltas alone is none."""
+
+    call: ToolCall = field(check=_call)
+
+
+@value
+class UsageUpdate:
+    """Tokens used so far; replaces what was reported before. `Done.usage` wins over it."""
+
+    usage: Usage = field(check=_known_tokens)
+
+
+@value
+class RateLimits:
+    """What is left of the account's limits; resets in seconds."""
+
+    limit_requests: int | None = None
+    remaining_requests: int | None = None
+    reset_requests_s: float | None = None
+    limit_tokens: int | None = None
+    remaining_tokens: int | None = None
+    reset_tokens_s: float | None = None
+
+
+@value
+class Done:
+    """The end of an answer: exactly one, and the last event."""
+
+    stop_reason: StopReason = field(default=StopReason.END_TURN, check=member_of(StopReason))
+    usage: Usage | None = field(default=None, check=_tokens)
+    response_id: str = ""
+    model: str = ""
+
+
+ModelEvent = TextDelta | ReasoningDelta | ReasoningDone | ToolCallDelta | ToolCallReady | UsageUpdate | RateLimits | Done
+
+
+class Model(Protocol):
+    """Anything that answers a request with a stream of events.
+
+    Two attributes are optional and read with a default: `capabilities: frozenset[str]` ("response_schema", "images",
+    …) and `name: str`.
+    """
+
+    def stream(self, request: ModelRequest, scope: Scope) -> Iterator[ModelEvent]:
+        """Makes one attempt at an answer. Called in the thread of the run, once per attempt.
+
+        Must yield exactly one `Done`, last; anything else is a `ModelProtocolError`. May raise a `ModelError` (the
+        kernel retries the retryable ones); once `scope` has ended, `Cancelled` or `DeadlineExceeded`, and then sends
+        nothing. Whatever else it raises fails the run and is not retried. If the iterator has `close`, it is called,
+        also early; closing releases the connection.
+        """
+        ...

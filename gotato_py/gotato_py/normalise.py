@@ -1,0 +1,156 @@
+"""What a tool returned or raised, as the parts and the text of its result: made at the boundary, before anything sees it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Iterator
+from json import JSONEncoder
+from types import AsyncGeneratorType, CoroutineType, GeneratorType
+from typing import Any, NamedTuple
+
+from ._cut import bound_parts as bound_parts
+from ._returned import NotSerialisable, text_or_bytes, to_json
+from ._text import well_formed
+from .errors import ToolError
+from .messages import MESSAGE_TYPES, ToolResult
+from .parts import PART_TYPES, FilePart, Part, TextPart, ToolResultStatus
+from .tools import Pending
+
+Interrupts = tuple[type[BaseException], ...]
+
+_OK, _FAILED, _PENDING = ToolResultStatus.OK, ToolResultStatus.FAILED, ToolResultStatus.PENDING
+_json_text = JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]{4,}")
+_LONGEST_ERROR = 8192
+_BYTES = (bytes, bytearray, memoryview)
+_UNKNOWN = "is not serialisable"
+
+
+class Outcome(NamedTuple):
+    """What a call came to: the first fields of its `ToolResult`, and the `handle` of one that is pending."""
+
+    status: ToolResultStatus
+    parts: tuple[Part, ...] = ()
+    error: str = ""
+    handle: str = ""
+
+
+_NOTHING = Outcome(_OK)
+
+
+def normalise(returned: object, interrupts: Interrupts = (KeyboardInterrupt,)) -> Outcome:
+    """Turns whatever a tool returned into an `Outcome`; raises nothing but `interrupts`.
+
+    None and "" have no parts, text is one part, parts (one, a sequence, those of a message) are kept. A sequence with
+    at least one part in it is a sequence of parts: its other items become parts by these same rules. Bytes are text if
+    they are UTF-8, else a file. Other data becomes JSON text; NaN and infinity become null, a date, UUID, Decimal,
+    path or enum its text, a timedelta its seconds, a set a sorted list, nested bytes that are no text base64.
+
+    `Pending` is `pending`, its note in `error`. A `ToolResult` may say `ok` or `failed` for itself. An exception is
+    `failed`, and so is what cannot be said in JSON: a generator or iterator (never run), a coroutine (closed), a
+    cycle, keys that would collide, any object of another type. The text then says that the tool did run.
+    """
+    kind = type(returned)
+    if kind is str:
+        return Outcome(_OK, (TextPart(returned),)) if returned else _NOTHING  # type: ignore[arg-type]  # it is a str
+    if returned is None:
+        return _NOTHING
+    try:
+        return _normalise(returned, kind)
+    except interrupts:
+        raise
+    except NotSerialisable as error:
+        return _refused(kind, f"{_UNKNOWN} ({error})" if str(error) else _UNKNOWN)
+    except BaseException as error:  # noqa: BLE001  # the object's own code may raise anything
+        return _refused(kind, f"{_UNKNOWN} ({type(error).__name__} while it was read)")
+
+
+def _refused(kind: type, problem: str) -> Outcome:
+    return Outcome(_FAILED, error=f"a result of type {_name_of(kind)} {problem}; the tool did run")
+
+
+def _name_of(kind: type) -> str:
+    return well_formed(type.__dict__["__name__"].__get__(kind))  # a metaclass may answer `kind.__name__` as it likes
+
+
+def _normalise(returned: Any, kind: type) -> Outcome:  # Any: whatever a tool returned
+    if issubclass(kind, PART_TYPES):
+        return Outcome(_OK, (returned,))
+    if issubclass(kind, BaseException):
+        return Outcome(_FAILED, error=describe_exception(returned))
+    if issubclass(kind, Pending):
+        return Outcome(_PENDING, error=returned.note or "its result will follow", handle=returned.handle)
+    if issubclass(kind, MESSAGE_TYPES):
+        return Outcome(_OK, returned.parts)
+    if issubclass(kind, ToolResult):
+        if returned.status not in (_OK, _FAILED):
+            return _refused(kind, f"may say ok or failed, not {returned.status}")
+        return Outcome(returned.status, returned.parts, returned.error)
+    problem = _not_data(returned, kind)
+    if problem:
+        return _refused(kind, problem)
+    if issubclass(kind, list | tuple) and not hasattr(kind, "_fields"):
+        if any(issubclass(type(item), PART_TYPES) for item in returned):
+            return _several(returned)
+    return Outcome(_OK, _parts_of(returned, kind))
+
+
+def _not_data(returned: Any, kind: type) -> str:
+    """Why the object is none that has a value yet; "" if it may be data."""
+    if issubclass(kind, CoroutineType):
+        returned.close()  # or Python warns that it was never awaited
+        return f"{_UNKNOWN} (an async tool in a synchronous runtime: nothing awaits it)"
+    if issubclass(kind, GeneratorType | Iterator):
+        return f"{_UNKNOWN} (it was not iterated; return a list)"
+    if issubclass(kind, Awaitable | AsyncGeneratorType) or hasattr(kind, "__aiter__"):
+        return f"{_UNKNOWN} (it is for an async tool, and this is a synchronous runtime)"
+    return ""
+
+
+def _several(returned: list[Any] | tuple[Any, ...]) -> Outcome:
+    """A sequence of parts, with other data between them."""
+    parts: list[Part] = []
+    for item in returned:
+        kind = type(item)
+        if issubclass(kind, PART_TYPES):
+            parts.append(item)
+        elif item is not None and not (issubclass(kind, BaseException) or _not_data(item, kind)):
+            parts += _parts_of(item, kind)
+        elif item is not None:
+            raise NotSerialisable(f"it holds a value of type {_name_of(kind)}")
+    return Outcome(_OK, tuple(parts))
+
+
+def _parts_of(returned: Any, kind: type) -> tuple[Part, ...]:
+    """Data as one part; none for empty text."""
+    if issubclass(kind, _BYTES):
+        value: Any = text_or_bytes(bytes(returned))
+        if type(value) is bytes:
+            return (FilePart(value, media_type="application/octet-stream"),)
+    else:
+        value = to_json(returned)
+    if type(value) is not str:
+        value = _json_text(value)
+    return (TextPart(value),) if value else ()
+
+
+def describe_exception(error: BaseException, interrupts: Interrupts = (KeyboardInterrupt,)) -> str:
+    """The exception in a line for the model: "ValueError: no such row"; a `ToolError` speaks for itself.
+
+    Where its `__str__` raises there is the class name alone. A memory address in it is left out, an end beyond
+    8 KiB too. Raises nothing but `interrupts`.
+    """
+    name = _name_of(type(error))
+    try:
+        text = well_formed(str(error))
+    except interrupts:
+        raise
+    except BaseException:  # noqa: BLE001  # the exception's own code may raise anything
+        return name
+    if issubclass(type(error), ToolError):
+        return text or name
+    if len(text) > _LONGEST_ERROR:
+        text = text[:_LONGEST_ERROR] + "..."
+    if " at 0x" in text:
+        text = _ADDRESS.sub("", text)
+    return f"{name}: {text}" if text else name

@@ -1,0 +1,141 @@
+"""What a run came to: a value, also when it failed; and the error that `check=True` raises with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, Generic
+
+from ._mapping import EMPTY
+from ._typing import T_co
+from ._value import field, value
+from .errors import ErrorCode, GotatoError, InvalidState, portable_cause
+from .messages import AssistantMessage, Message, UserMessage
+from .parts import NO_USAGE, Usage
+from .transcript import WaitingCall
+
+
+class RunStatus(StrEnum):
+    """How a run ended."""
+
+    COMPLETED = "completed"
+    WAITING = "waiting"
+    CANCELLED = "cancelled"
+    DEADLINE_EXCEEDED = "deadline_exceeded"
+    LIMITED = "limited"
+    FAILED = "failed"
+
+
+@value
+class RunMetrics:
+    """What a run took: model turns, tools that ran, seconds in all, in the model and in tools."""
+
+    turns: int = 0
+    tool_calls: int = 0
+    elapsed_s: float = 0.0
+    model_s: float = 0.0
+    tool_s: float = 0.0
+
+
+NO_METRICS = RunMetrics()
+
+
+@value
+class RunResult(Generic[T_co]):
+    """The outcome of a run, with everything that was done.
+
+    `message` is the last answer of this run, `new_messages` all that it committed, `error` why it did not complete,
+    `stopped_by` the reason an extension gave, `waiting` the calls that wait for a person, `undelivered` the messages
+    that came too late.
+    """
+
+    run_id: str
+    status: RunStatus
+    message: AssistantMessage | None = None
+    usage: Usage = NO_USAGE
+    metrics: RunMetrics = NO_METRICS
+    error: GotatoError | None = None
+    stopped_by: str = ""
+    new_messages: tuple[Message, ...] = ()
+    waiting: tuple[WaitingCall, ...] = ()
+    undelivered: tuple[UserMessage, ...] = ()
+    structured: Any = field(default=None, kw_only=True)  # the value behind `output`
+
+    @property
+    def ok(self) -> bool:
+        """Whether the run completed."""
+        return self.status is RunStatus.COMPLETED
+
+    @property
+    def text(self) -> str:
+        """The text of the last answer; "" where there is none."""
+        return "" if self.message is None else self.message.text
+
+    @property
+    def output(self) -> T_co:
+        """The structured output. Raises the run's error if the run did not complete."""
+        if not self.ok:
+            self.raise_for_status()
+            raise InvalidState(f"the run is {self.status.value}: it has no output yet", operation="RunResult.output")
+        return self.structured  # type: ignore[no-any-return]  # checked against the type when it was made
+
+    def raise_for_status(self) -> None:
+        """Raises the `RunError` of this outcome, unless the run completed or waits."""
+        kind = _ERRORS.get(self.status)
+        if kind is not None:
+            raise kind(result=self) from self.error
+
+
+class RunError(GotatoError):
+    """A run that did not complete; `result` holds everything it did. Repeats the code and retryable of its error."""
+
+    facts = ("result",)
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        result: RunResult[Any] | None = None,
+        operation: str = "",
+        retryable: bool | None = None,
+        details: Mapping[str, object] = EMPTY,
+        cause: BaseException | None = None,
+    ) -> None:
+        error = None if result is None else result.error
+        repeated = (error.retryable if error is not None else False) if retryable is None else retryable
+        if not message and result is not None:
+            message = f"the run {result.run_id} ended {result.status.value}" + (f": {error}" if error is not None else "")
+        super().__init__(message, operation=operation, retryable=repeated, details=details, cause=cause or portable_cause(error))
+        self.result: RunResult[Any] = result if result is not None else RunResult("", RunStatus.FAILED)
+        if error is not None:
+            self.code: ErrorCode = error.code  # type: ignore[misc]  # of the instance: it repeats the error's
+
+
+class RunFailed(RunError):
+    """The run failed: the model, the transcript or an extension did."""
+
+
+class RunCancelled(RunError):
+    """The run was cancelled."""
+
+    code = ErrorCode.CANCELLED
+
+
+class RunDeadlineExceeded(RunError):
+    """The run's time passed."""
+
+    code = ErrorCode.DEADLINE_EXCEEDED
+
+
+class RunLimited(RunError):
+    """The run reached one of its limits; `result.error.limit` names it."""
+
+    code = ErrorCode.LIMIT_EXCEEDED
+
+
+_ERRORS: Mapping[RunStatus, type[RunError]] = {
+    RunStatus.CANCELLED: RunCancelled,
+    RunStatus.DEADLINE_EXCEEDED: RunDeadlineExceeded,
+    RunStatus.LIMITED: RunLimited,
+    RunStatus.FAILED: RunFailed,
+}

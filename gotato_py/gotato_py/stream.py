@@ -1,0 +1,112 @@
+"""A run as an iterator of its events."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Generator, Iterator
+from types import TracebackType
+from typing import Generic
+
+from ._run import Run
+from ._typing import T_co
+from .errors import InvalidState
+from .events import Event, MessageUpdate
+from .result import RunResult
+
+
+class RunStream(Generic[T_co]):
+    """A run that goes on as it is iterated, in the thread that iterates it.
+
+    Use it in a `with`: leaving that early, like `close()`, cancels the run and closes it before it returns. The agent
+    is taken by `__enter__` or the first `next`, not before. With `check=True` the outcome is raised where the iteration
+    ends, and by `.result`. A stream that is dropped unfinished only cancels its run; the agent closes it at the next
+    entry, and a ResourceWarning tells of it.
+    """
+
+    __slots__ = ("__weakref__", "_ahead", "_check", "_events", "_finish", "_result", "_run", "_started")
+
+    def __init__(
+        self,
+        run: Run,
+        events: Generator[Event, None, None],
+        finish: Callable[[Run], RunResult[T_co]],
+        *,
+        check: bool,
+    ) -> None:
+        self._run = run
+        self._events = events
+        self._finish = finish
+        self._check = check
+        self._started = False
+        self._ahead: list[Event] = []
+        self._result: RunResult[T_co] | None = None
+
+    def __repr__(self) -> str:
+        state = "not started" if not self._started else "finished" if self._run.ended else "running"
+        return f"RunStream({self._run.id}, {state})"
+
+    def __iter__(self) -> RunStream[T_co]:
+        return self
+
+    def __next__(self) -> Event:
+        self._started = True
+        if self._ahead:
+            return self._ahead.pop()
+        try:
+            return next(self._events)
+        except StopIteration:
+            pass
+        if self._check and self._run.ended and not self._run.given_up:
+            self.result.raise_for_status()
+        raise StopIteration
+
+    @property
+    def text(self) -> Iterator[str]:
+        """The pieces of the answers' text, as they come; iterating them runs the run."""
+        return (event.text for event in self if isinstance(event, MessageUpdate))
+
+    @property
+    def result(self) -> RunResult[T_co]:
+        """The outcome. Runs what is left of the run first; raises it, with `check=True`, if it did not complete."""
+        if self._result is None:
+            self._started = True
+            for _ in self._events:
+                pass
+            if not self._run.ended:
+                raise InvalidState("this stream never ran: it was closed before its first event", operation="RunStream.result")
+            self._result = self._finish(self._run)
+        if self._check:
+            self._result.raise_for_status()
+        return self._result
+
+    def close(self) -> None:
+        """Ends the run if it still goes: it is cancelled and closed before this returns. Raises nothing of its outcome.
+
+        From another thread, or from within the run, it only cancels; the run then ends where it is iterated.
+        """
+        self._run.given_up = True
+        try:
+            self._events.close()
+        except ValueError:  # the generator is running: in another thread, or further up this one's stack
+            self._run.scope.cancel("the stream was closed")
+
+    def __enter__(self) -> RunStream[T_co]:
+        if not self._started:
+            self._ahead.append(next(self))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        run = getattr(self, "_run", None)
+        if run is not None and self._started and not run.settling:
+            run.scope.cancel("the stream was dropped")
+            warnings.warn(
+                f"a RunStream was dropped before its run {run.id} had ended; iterate it to its end or use `with`",
+                ResourceWarning,
+                stacklevel=2,
+                source=self,
+            )

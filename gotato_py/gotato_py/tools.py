@@ -1,0 +1,104 @@
+"""The seam to tools: the Protocol, and what a call is told about itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Generic, Protocol, TypeVar, cast
+
+from ._mapping import EMPTY
+from ._value import value, wrong
+from .parts import Usage
+from .scope import Scope
+from .tool_spec import ToolEffect, ToolSpec
+
+D = TypeVar("D")
+
+
+def drop_progress(text: str) -> None:
+    """Progress of a call that nobody follows."""
+
+
+def drop_usage(usage: Usage) -> None:
+    """Usage of a call that nobody pays for."""
+
+
+class ToolContext(Generic[D]):
+    """One call, as its tool sees it. Made by the kernel; made by hand, with the defaults, to test a tool alone.
+
+    `key` is the same after a restart: use it as the idempotency key of an outside effect. Code that blocks bounds
+    itself by `scope`; a tool that starts another agent passes `scope=use.scope`. `deps` is what the caller gave `run`.
+    """
+
+    __slots__ = (
+        "_on_charge", "_on_progress", "arguments", "call_id", "deps", "effect", "index", "key", "name", "run_id", "scope", "turn",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        name: str = "",
+        arguments: Mapping[str, object] = EMPTY,
+        *,
+        run_id: str = "",
+        turn: int = 0,
+        call_id: str = "",
+        key: str = "",
+        index: int = 0,
+        effect: ToolEffect = ToolEffect.UNSPECIFIED,
+        scope: Scope | None = None,
+        deps: D | None = None,
+        on_progress: Callable[[str], None] = drop_progress,
+        on_charge: Callable[[Usage], None] = drop_usage,
+    ) -> None:
+        self.name = name
+        self.arguments: Mapping[str, object] = MappingProxyType(cast("dict[str, object]", arguments))
+        self.run_id = run_id
+        self.turn = turn
+        self.call_id = call_id
+        self.key = key
+        self.index = index
+        self.effect = effect
+        self.scope = Scope() if scope is None else scope
+        self.deps = cast("D", deps)
+        self._on_progress = on_progress
+        self._on_charge = on_charge
+
+    def __repr__(self) -> str:
+        return f"ToolContext(name={self.name!r}, key={self.key!r}, turn={self.turn})"
+
+    def progress(self, text: str) -> None:
+        """Tells observers how far the call has come. Bounded by the limits; what is over them is dropped."""
+        if not isinstance(text, str):
+            raise wrong("ToolContext.progress: text", "a str", text)
+        self._on_progress(text)
+
+    def charge(self, usage: Usage) -> None:
+        """Counts the tokens of work done inside this call, a sub-agent's for one, into the run."""
+        if not isinstance(usage, Usage):
+            raise wrong("ToolContext.charge: usage", "a Usage", usage)
+        self._on_charge(usage)
+
+
+class Tool(Protocol):
+    """Anything with a spec that can be called. Functions become tools by themselves."""
+
+    @property
+    def spec(self) -> ToolSpec:
+        """Read when the agent is built."""
+        ...
+
+    def execute(self, use: ToolContext[object]) -> object:
+        """Does the work, in the thread of the run. `use.arguments` fit the schema.
+
+        May return text, parts, or data that JSON can say; anything else, and anything raised, is told to the model as
+        a failed call. `KeyboardInterrupt` ends the run.
+        """
+        ...
+
+
+@value
+class Pending:
+    """Returned by a tool whose work goes on elsewhere; `handle` names that work, `note` is told to the model."""
+
+    handle: str
+    note: str = ""

@@ -1,0 +1,191 @@
+"""The seam to what happened: an append-only list of messages with marks for work in progress."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from itertools import islice
+from typing import Protocol, TypeVar, overload
+
+from ._guards import is_array
+from ._value import replace, wrong
+from .compaction import compacted
+from .ids import random_ids
+from .messages import MESSAGE_TYPES, Message, ToolMessage
+from .records import Compaction, RunRecord, WaitingCall
+
+__all__ = ["Compaction", "MemoryTranscript", "MessageView", "RunRecord", "Transcript", "WaitingCall"]
+
+M = TypeVar("M", bound=Message)
+
+
+class MessageView(Sequence[Message]):
+    """The first `length` messages of a list that only grows: an immutable sequence that costs nothing to make."""
+
+    __slots__ = ("_length", "_list")
+
+    def __init__(self, messages: list[Message], length: int) -> None:
+        self._list = messages
+        self._length = length
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __iter__(self) -> Iterator[Message]:
+        return islice(iter(self._list), self._length)
+
+    @overload
+    def __getitem__(self, index: int) -> Message: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Message, ...]: ...
+    def __getitem__(self, index: int | slice) -> Message | tuple[Message, ...]:
+        if isinstance(index, slice):
+            start, stop, step = index.indices(self._length)
+            if step > 0:
+                return tuple(self._list[start:stop:step])
+            return tuple([self._list[position] for position in range(start, stop, step)])
+        position = index + self._length if index < 0 else index
+        if not 0 <= position < self._length:
+            raise IndexError(f"message {index} of {self._length}")
+        return self._list[position]
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, MessageView) or is_array(other):
+            return len(self) == len(other) and all(mine == theirs for mine, theirs in zip(self, other, strict=True))
+        return NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]  # equal to lists, which have no hash either
+
+    def __repr__(self) -> str:
+        return f"MessageView({list(self)!r})"
+
+    def __reduce__(self) -> tuple[type[tuple[Message, ...]], tuple[list[Message]]]:
+        return tuple, (list(self),)
+
+    def grown_from(self, earlier: Sequence[Message]) -> bool:
+        """Whether `earlier` is the beginning of this sequence, told without looking at the messages."""
+        return isinstance(earlier, MessageView) and earlier._list is self._list and earlier._length <= self._length
+
+
+def _identified(message: M) -> M:
+    return message if message.id else replace(message, id=random_ids("message"))
+
+
+class Transcript(Protocol):
+    """What happened, in order. An agent is the only writer while it runs.
+
+    Optional members, read with a default: `replace(compaction) -> bool`, `compactions`, `begin_run(run_id)` (may raise
+    `Busy`) and `end_run(record)`.
+    """
+
+    @property
+    def messages(self) -> Sequence[Message]:
+        """What the model may see now: an immutable view, O(1)."""
+        ...
+
+    @property
+    def started(self) -> Collection[str]:
+        """The keys of the calls that were started."""
+        ...
+
+    @property
+    def waiting(self) -> Sequence[WaitingCall]:
+        """The calls that wait, answered ones too."""
+        ...
+
+    def append(self, message: M) -> M:
+        """Commits the message and returns it with its id. When this returns, the message is kept; when it raises
+        (`StoreFailure`), nothing is."""
+        ...
+
+    def mark_started(self, key: str) -> None:
+        """Records, before a tool runs, that it is about to."""
+        ...
+
+    def mark_waiting(self, calls: Sequence[WaitingCall]) -> None:
+        """Records all calls that wait in the batch at the tail; replaces the last such record."""
+        ...
+
+
+class MemoryTranscript:
+    """A transcript in memory, the default. One thread writes; any thread may read.
+
+    `started` holds the keys of the open batch: once the next user or assistant message is there, they are history.
+    """
+
+    __slots__ = ("_compactions", "_list", "_started", "_waiting")
+
+    def __init__(self, messages: Sequence[Message] = ()) -> None:
+        if isinstance(messages, str) or not isinstance(messages, Sequence):
+            raise wrong("MemoryTranscript.messages", "a sequence of messages", messages)
+        self._list: list[Message] = []
+        self._started: set[str] = set()
+        self._waiting: tuple[WaitingCall, ...] = ()
+        self._compactions: tuple[Compaction, ...] = ()
+        for index, message in enumerate(messages):
+            if not isinstance(message, MESSAGE_TYPES):
+                raise wrong(f"MemoryTranscript.messages[{index}]", "a message", message)
+        self._list.extend(_identified(message) for message in messages)
+
+    def __repr__(self) -> str:
+        return f"MemoryTranscript({len(self._list)} messages)"
+
+    @property
+    def messages(self) -> MessageView:
+        """What the model may see now: an immutable view, O(1)."""
+        messages = self._list  # once: `replace` puts another list here
+        return MessageView(messages, len(messages))
+
+    @property
+    def started(self) -> Collection[str]:
+        """The keys of the calls of the open batch that were started."""
+        return frozenset(self._started)
+
+    @property
+    def waiting(self) -> tuple[WaitingCall, ...]:
+        """The calls that wait, answered ones too."""
+        return self._waiting
+
+    @property
+    def compactions(self) -> tuple[Compaction, ...]:
+        """What was replaced by summaries, oldest first."""
+        return self._compactions
+
+    def append(self, message: M) -> M:
+        """Keeps the message; gives it an id if it has none."""
+        if not isinstance(message, MESSAGE_TYPES):
+            raise wrong("MemoryTranscript.append: message", "a message", message)
+        kept = message if message.id else _identified(message)
+        self._list.append(kept)
+        if not isinstance(kept, ToolMessage):
+            self._waiting = ()
+            if self._started:
+                self._started = set()
+        return kept
+
+    def mark_started(self, key: str) -> None:
+        """Remembers that the call's tool is about to run."""
+        self._started.add(key)
+
+    def mark_waiting(self, calls: Sequence[WaitingCall]) -> None:
+        """Remembers all calls that wait in the batch at the tail."""
+        for index, call in enumerate(calls):
+            if not isinstance(call, WaitingCall):
+                raise wrong(f"MemoryTranscript.mark_waiting: calls[{index}]", "a WaitingCall", call)
+        self._waiting = tuple(calls)
+
+    def replace(self, compaction: Compaction) -> bool:
+        """Puts the summary in the place of what it covers, and returns True; views taken before stay as they were.
+
+        The kept summary has the id of the last user message that it covers in `metadata["last_user"]`. Raises
+        `InvalidArgument`, and changes nothing, for an empty summary, a `through` that is not in `messages`, a cut
+        between a call and its results, and a cut after a call that is open.
+        """
+        kept, self._list = compacted(self._list, compaction)
+        self._compactions = (*self._compactions, kept)
+        return True
+
+    def begin_run(self, run_id: str) -> None:
+        """Nothing to do: one agent has this transcript."""
+
+    def end_run(self, record: RunRecord) -> None:
+        """Nothing to do: the result has it all, and a record of every run would only grow."""

@@ -1,0 +1,48 @@
+"""What every test shares: Hypothesis profiles, the material beside the project, and a watch over threads."""
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+ROOT = Path(__file__).resolve().parents[1]
+GRACE = 2.0
+"""Seconds a thread that was told to end may take before it counts as left behind."""
+
+settings.register_profile("dev", max_examples=50, deadline=None)
+settings.register_profile("ci", max_examples=200, deadline=None, derandomize=True, print_blob=True)
+settings.register_profile("nightly", max_examples=5_000, deadline=None, print_blob=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder `shared` beside the project (the contract, wire cases, recordings); skips where it is absent."""
+    folder = ROOT.parent / "shared"
+    if not folder.is_dir():
+        pytest.skip("the folder `shared` is not beside this checkout")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def no_thread_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fail a test that leaves a thread behind; the marker `leaves_daemon_threads` excuses daemon threads only."""
+    before = set(threading.enumerate())
+    yield
+    excused = request.node.get_closest_marker("leaves_daemon_threads") is not None
+    left = _left_after(GRACE, before, excused=excused)
+    assert not left, f"threads left behind: {', '.join(sorted(map(repr, left)))}"
+
+
+def _left_after(grace: float, before: set[threading.Thread], *, excused: bool) -> set[threading.Thread]:
+    """The threads that are new since `before` and still there after `grace` seconds."""
+    end = time.monotonic() + grace
+    while True:
+        left = {each for each in set(threading.enumerate()) - before if not (excused and each.daemon)}
+        if not left or time.monotonic() >= end:
+            return left
+        time.sleep(0.005)
