@@ -1,0 +1,7 @@
+"""gotato_gateway: models over HTTP, one adapter a dialect."""
+
+from .connect import connect
+from .openai_chat import OpenAIChat
+from .quirks import Quirks
+
+__all__ = ["OpenAIChat", "Quirks", "connect"]

@@ -2,8 +2,8 @@
 
 The shapes: `{"error": {...}}` (OpenAI, Anthropic, Gemini), the same in an array (Gemini's compatible endpoint),
 `{"error": "text"}` (Ollama, xAI), `{"object": "error", "message": …}` (vLLM, Mistral), `{"detail": "text" | [...]}`
-(FastAPI), `{"code": …, "message": …}` (DashScope), any of these as JSON text inside another's message (LiteLLM, proxies),
-plain text, HTML, or nothing.
+(FastAPI), `{"code": …, "message": …}` (DashScope), any of these as JSON text inside another's message (LiteLLM,
+proxies), plain text, HTML, or nothing.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from ._json import Object, items, obj, parse_lenient, text
+from ._json import Object, is_array, is_object, items, obj, parse_lenient, text
 
 _CODES = ("code", "type", "status", "reason", "error_code", "error_type")
 _DEPTH = 4
@@ -60,9 +60,9 @@ def _collect(value: object, facts: ErrorFacts, depth: int) -> None:
         return
     if isinstance(value, str):
         _collect_text(value, facts, depth)
-    elif isinstance(value, list):
+    elif is_array(value):
         _collect_list(items(value), facts, depth)
-    elif isinstance(value, dict):
+    elif is_object(value):
         _collect_object(obj(value), facts, depth)
 
 
@@ -87,7 +87,11 @@ def _collect_text(said: str, facts: ErrorFacts, depth: int) -> None:
 
 def _collect_list(elements: list[object], facts: ErrorFacts, depth: int) -> None:
     """FastAPI's validation errors become one line; of other arrays, the first element speaks."""
-    lines = [f"{'.'.join(map(str, items(each.get('loc'))))}: {text(each.get('msg'))}" for each in map(obj, elements) if each.get("msg")]
+    lines = [
+        f"{'.'.join(map(str, items(each.get('loc'))))}: {text(each.get('msg'))}"
+        for each in map(obj, elements)
+        if each.get("msg")
+    ]
     if lines:
         facts.message = "; ".join(lines)
     elif elements:
@@ -103,7 +107,7 @@ def _collect_object(said: Object, facts: ErrorFacts, depth: int) -> None:
         if said.get(key):
             _collect(said[key], facts, depth + 1)
     details = said.get("details")
-    if isinstance(details, dict):
+    if is_object(details):
         _collect_facts(obj(details), facts)
     for each in map(obj, items(details)):
         _collect_google_detail(each, facts)

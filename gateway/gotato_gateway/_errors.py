@@ -28,31 +28,45 @@ from ._error_body import ErrorFacts
 from ._retry_after import retry_after
 from ._scrub import scrub
 
-_OVERFLOW_CODES = {"context_length_exceeded", "exceed_context_size_error", "context_window_exceeded", "model_context_window_exceeded", "3051"}
+_OVERFLOW_CODES = {
+    *("context_length_exceeded", "exceed_context_size_error", "context_window_exceeded"),
+    *("model_context_window_exceeded", "3051"),
+}
 _OVERFLOW = re.compile(
-    r"maximum context length|context window|context size|context limit|context length|prompt is too long|prompt length is"
-    r"|input token count|reduce the length of the (messages|prompt|input)|range of input length|input is too long",
-    re.I,
+    r"maximum context length|context (window|size|limit|length)|prompt is too long|prompt length is|input token count"
+    r"|reduce the length of the (messages|prompt|input)|range of input length|input is too long",
+    re.IGNORECASE,
 )
 _MONEY_CODES = {
-    "insufficient_quota", "billing_error", "billing_hard_limit_reached", "billing_not_active", "insufficient_balance",
-    "insufficient_credits", "enforced_spend_limit_reached", "exceeded_current_quota_error", "payment_required", "arrearage", "1113",
-}  # fmt: skip
+    *("insufficient_quota", "billing_error", "billing_hard_limit_reached", "billing_not_active", "payment_required"),
+    *("insufficient_balance", "insufficient_credits", "enforced_spend_limit_reached", "exceeded_current_quota_error"),
+    *("arrearage", "1113"),
+}
 _MONEY = re.compile(
     r"credit balance|insufficient (balance|credit|fund|quota)|(out of|not enough|more) credits|spend(ing)? (cap|limit)"
     r"|api usage limits|key limit exceeded|payment (is )?(required|overdue)|billing hard limit",
-    re.I,
+    re.IGNORECASE,
 )
-_MONEY_UNLESS_DELAYED = re.compile(r"exceeded your current quota", re.I)  # OpenAI: money; Gemini: a minute's limit as well
+_MONEY_UNLESS_DELAYED = re.compile(r"exceeded your current quota", re.IGNORECASE)
+"""OpenAI's word for money, and Gemini's for the limit of a minute as well, which comes with a time to wait."""
+
 _FILTER_CODES = {
-    "content_filter", "content_policy_violation", "responsibleaipolicyviolation", "data_inspection_failed",
-    "datainspectionfailed", "1301", "content_filtered", "moderation_blocked",
-}  # fmt: skip
+    *("content_filter", "content_filtered", "content_policy_violation", "responsibleaipolicyviolation"),
+    *("data_inspection_failed", "datainspectionfailed", "moderation_blocked", "1301"),
+}
 _OWN_OUTPUT_CODES = {"tool_use_failed", "json_validate_failed", "output_parse_failed", "failed_generation"}
-_KEY_CODES = {"invalid_api_key", "api_key_invalid", "authentication_error", "invalidapikey", "unauthenticated", "permission_denied", "permission_error"}
-_KEY = re.compile(r"(invalid|incorrect) api.?key|api.?key not valid|no auth credentials|missing api.?key", re.I)
-_RATE_CODES = {"rate_limit_exceeded", "rate_limit_error", "too_many_requests", "throttling", "resource_exhausted", "429", "1302", "1305"}
-_TOO_LARGE = re.compile(r"request too large", re.I)
+_KEY_CODES = {
+    *("invalid_api_key", "api_key_invalid", "invalidapikey", "authentication_error", "unauthenticated"),
+    *("permission_denied", "permission_error"),
+}
+_KEY = re.compile(
+    r"(invalid|incorrect) api.?key|api.?key not valid|no auth credentials|missing api.?key", re.IGNORECASE
+)
+_RATE_CODES = {
+    *("rate_limit_exceeded", "rate_limit_error", "too_many_requests", "throttling", "resource_exhausted"),
+    *("429", "1302", "1305"),
+}
+_TOO_LARGE = re.compile(r"request too large", re.IGNORECASE)
 _AGAIN = {408, 409, 423, 424, 425, 498, 499}
 """Refusals of the moment, which the providers' own clients repeat too; 498 is Groq's missing capacity."""
 
@@ -68,14 +82,15 @@ class Origin(NamedTuple):
 
 
 def refusal(status: int, headers: Mapping[str, str], facts: ErrorFacts, origin: Origin, now: float) -> ModelError:
-    """The error for a refusal. `status` 200 stands for one inside a stream; a status that the body names replaces it."""
+    """The error for a refusal. `status` 200 stands for one inside a stream; one that the body names replaces it."""
     if status == 200:
         status = facts.status or 200
     wait = retry_after(headers, now, facts.message, facts.delay)
     kind = _kind(status, facts, wait)
+    hopeless = headers.get("x-should-retry", "").strip().lower() == "false" or (facts.html and status == 200)
     return kind(
         _message(status, facts, origin),
-        retryable=False if headers.get("x-should-retry", "").strip().lower() == "false" or facts.html and status == 200 else None,
+        retryable=False if hopeless else None,
         retry_after=wait,
         status=status,
         provider=origin.provider,
@@ -90,7 +105,9 @@ def _kind(status: int, facts: ErrorFacts, wait: float | None) -> Refusal:
         return InvalidRequest
     if status == 402 or codes & _MONEY_CODES or _MONEY.search(said):
         return QuotaExhausted
-    if wait is None and (_MONEY_UNLESS_DELAYED.search(said) or any("perday" in quota.lower() for quota in facts.quotas)):
+    if wait is None and (
+        _MONEY_UNLESS_DELAYED.search(said) or any("perday" in quota.lower() for quota in facts.quotas)
+    ):
         return QuotaExhausted
     if codes & _OWN_OUTPUT_CODES:
         return ModelProtocolError
@@ -125,7 +142,11 @@ def _overflows(status: int, facts: ErrorFacts) -> bool:
 
 def _message(status: int, facts: ErrorFacts, origin: Origin) -> str:
     said = scrub(facts.message, origin.secrets, origin.texts())
-    who = f"{origin.provider} answered {status}" if status != 200 else f"{origin.provider} reported an error in its answer"
+    who = (
+        f"{origin.provider} answered {status}"
+        if status != 200
+        else f"{origin.provider} reported an error in its answer"
+    )
     if 300 <= status < 400:
         return f"{who}, a redirect, which is not followed since it would take the key along: check base_url"
     if facts.html:
@@ -141,7 +162,11 @@ def _request_id(headers: Mapping[str, str]) -> str:
 def _details(kind: Refusal, facts: ErrorFacts, origin: Origin) -> dict[str, object]:
     """The codes as the provider wrote them, and the facts that a caller can act on."""
     details: dict[str, object] = {}
-    codes = sorted(scrub(code[:64], origin.secrets, origin.texts()) for code in facts.codes if re.fullmatch(r"[\w.:/ -]{1,64}", code))
+    codes = sorted(
+        scrub(code[:64], origin.secrets, origin.texts())
+        for code in facts.codes
+        if re.fullmatch(r"[\w.:/ -]{1,64}", code)
+    )
     if codes:
         details["codes"] = tuple(codes)
     if facts.param and re.fullmatch(r"[\w.\[\]-]{1,64}", facts.param):
@@ -153,9 +178,14 @@ def _details(kind: Refusal, facts: ErrorFacts, origin: Origin) -> dict[str, obje
     return details
 
 
-_LIMIT = re.compile(r"(?:maximum (?:context|prompt) length (?:is|of)|>|(?:available )?context size \(|tokens allowed \(|model with|limit:?) ?(\d{3,})", re.I)
+_LIMIT = re.compile(
+    r"(?:maximum (?:context|prompt) length (?:is|of)|>|context size \(|tokens allowed \(|model with|limit:?) ?(\d{3,})",
+    re.IGNORECASE,
+)
 _ASKED = re.compile(
-    r"(?:resulted in|requested(?: about)?:?|too long:|request \(|token count \(|contains|prompt contains) ?(\d{3,})|(\d{3,}) ?\+ ?\d+ ?>", re.I
+    r"(?:resulted in|requested(?: about)?:?|too long:|request \(|token count \(|contains) ?(\d{3,})"
+    r"|(\d{3,}) ?\+ ?\d+ ?>",
+    re.IGNORECASE,
 )
 
 

@@ -2,8 +2,8 @@
 
 Looking up a name, connecting and the TLS handshake cannot be interrupted from outside, so a daemon thread does them and
 waits for the headers; the caller waits for that thread or for the end of the scope, whichever comes first. When the
-caller leaves, the connection is shut down under the thread, which then ends; inside a lookup or a connect it needs until
-that returns, at most `connect_timeout` an address. The body is read in the caller's own thread.
+caller leaves, the connection is shut down under the thread, which then ends; inside a lookup or a connect it needs
+until that returns, at most `connect_timeout` an address. The body is read in the caller's own thread.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ from __future__ import annotations
 import contextvars
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from queue import Empty, SimpleQueue
 
 import requests
-from gotato_py import DeadlineExceeded, GotatoError, ModelError, ModelProtocolError, Scope
 from urllib3.exceptions import ReadTimeoutError
+
+from gotato_py import DeadlineExceeded, GotatoError, ModelError, ModelProtocolError, Scope
 
 from ._line import Line
 
@@ -34,7 +35,7 @@ Explain = Callable[[BaseException, bool], BaseException]
 
 
 class Exchange:
-    """One POST. `open` brings status and headers, then `chunks` or `read` the body; `close` belongs into a `finally`."""
+    """One POST. `open` brings status and headers, then `chunks` the body; `close` belongs into a `finally`."""
 
     def __init__(self, send: Callable[[], requests.Response], explain: Explain, idle_timeout: float) -> None:
         self._send, self._explain, self._idle_timeout = send, explain, idle_timeout
@@ -83,7 +84,7 @@ class Exchange:
         self._line.use_in_this_thread()
         try:
             self._response = self._send()
-        except BaseException as error:  # noqa: BLE001  # whatever it is, the caller raises it
+        except BaseException as error:  # whatever it is, the caller raises it
             self._failure = error
         if self._failure is not None:
             self._line.release()
@@ -91,7 +92,7 @@ class Exchange:
         if self._left:  # nobody waits any more: what was opened here is closed here
             self._dispose()
 
-    def chunks(self, scope: Scope) -> Iterator[bytes]:
+    def chunks(self, scope: Scope) -> Generator[bytes]:
         """The body as it comes in, decompressed. Raises when the scope ends or the connection does."""
         unregister = scope.on_end(self._cut)
         total = 0
@@ -113,7 +114,7 @@ class Exchange:
         piece = b""
         try:
             piece = self._read1()
-        except Exception as failure:  # noqa: BLE001  # the border: everything is translated here
+        except Exception as failure:  # the border: everything is translated here
             if left is not None and left <= patience and isinstance(failure, ReadTimeoutError):
                 error = DeadlineExceeded("the time for this has passed", operation="Model.stream")
             else:
@@ -178,7 +179,7 @@ class Exchange:
         try:
             if response is not None:
                 response.close()
-        except Exception:  # noqa: BLE001, S110  # a connection that is given up has nothing more to say
+        except Exception:  # a connection that is given up has nothing more to say
             pass
         finally:
             self._line.release()

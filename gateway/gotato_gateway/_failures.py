@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import requests.exceptions as rx
 import urllib3.exceptions as ux
+
 from gotato_py import ConnectionFailed, GotatoError, InvalidRequest, ModelProtocolError
 
 _NETWORK = (rx.RequestException, ux.HTTPError, http.client.HTTPException, OSError)
@@ -66,7 +67,8 @@ def _words(chain: list[BaseException], answering: bool, place: Place) -> str:
     if _has(chain, ux.ConnectTimeoutError, rx.ConnectTimeout):
         return f"no connection to {host} within {place.connect_timeout:g} s"
     if _has(chain, ux.ReadTimeoutError, TimeoutError):
-        return f"{host} did not answer in time (connect_timeout is {place.connect_timeout:g} s, idle_timeout {place.idle_timeout:g} s)"
+        times = f"connect_timeout {place.connect_timeout:g} s, idle_timeout {place.idle_timeout:g} s"
+        return f"{host} did not answer in time ({times})"
     if _has(chain, ux.ProxyError, rx.ProxyError):
         return f"the proxy on the way to {host} refused or failed"
     if _has(chain, ConnectionRefusedError):
@@ -95,7 +97,7 @@ def _chain(raised: BaseException) -> Iterator[BaseException]:
 
 
 def _root(chain: list[BaseException]) -> BaseException | None:
-    """The innermost exception that is neither of `requests` nor of `urllib3`, without the frames that held the headers."""
+    """The innermost exception that is not of `requests` or `urllib3`, without the frames that held the headers."""
     own = (rx.RequestException, ux.HTTPError)
     found = next((each for each in reversed(chain) if not isinstance(each, own)), None)
     if found is not None:

@@ -1,4 +1,4 @@
-"""JSON from strangers and for strangers: readers that never raise on a wrong type, writing that is always valid UTF-8."""
+"""JSON from strangers and for strangers: readers that never raise on a wrong type, text that is always valid."""
 
 from __future__ import annotations
 
@@ -17,7 +17,17 @@ def obj(value: object) -> Object:
 
 def items(value: object) -> list[Any]:
     """The value if it is an array, else an empty one."""
-    return cast("list[Any]", value) if isinstance(value, list) else []
+    return value if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType]
+
+
+def is_object(value: object) -> bool:
+    """Whether the value is an object."""
+    return isinstance(value, dict)
+
+
+def is_array(value: object) -> bool:
+    """Whether the value is an array."""
+    return isinstance(value, list)
 
 
 def text(value: object) -> str:

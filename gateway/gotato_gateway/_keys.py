@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -11,7 +12,7 @@ from gotato_py import InvalidArgument
 
 from ._providers import OPENAI, Provider, provider_at
 
-_SECRET_NAME = re.compile(r"auth|key|token|secret|cookie|password|signature", re.I)
+_SECRET_NAME = re.compile(r"auth|key|token|secret|cookie|password|signature", re.IGNORECASE)
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
@@ -47,7 +48,9 @@ def checked_key(where: str, key: object) -> str:
     for index, character in enumerate(key):
         if not "!" <= character <= "~":
             kind = "white space" if character.isspace() else "a control character" if character < " " else "not ASCII"
-            raise InvalidArgument(f"{where} has a character that no key has, {kind}, at place {index + 1}; copy it again")
+            raise InvalidArgument(
+                f"{where} has a character that no key has, {kind}, at place {index + 1}; copy it again"
+            )
     return key
 
 
@@ -64,6 +67,19 @@ def checked_headers(owner: str, headers: Mapping[str, str] | None) -> dict[str, 
             raise InvalidArgument(f"{owner}: the value of header {name} has a character that HTTP does not allow")
         checked[name] = value
     return checked
+
+
+def authorization(key: str, headers: Mapping[str, str], url: str) -> dict[str, str]:
+    """The header that carries the credential: the caller's own goes first, then the key, then what the URL holds."""
+    if any(name.lower() == "authorization" for name in headers):
+        return {}
+    if key:
+        return {"Authorization": f"Bearer {key}"}
+    parts = urlsplit(url)
+    if parts.username is None:
+        return {}
+    pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}".encode()
+    return {"Authorization": f"Basic {base64.b64encode(pair).decode('ascii')}"}
 
 
 def secrets_in(key: str, headers: Mapping[str, str], url: str) -> tuple[str, ...]:

@@ -88,26 +88,28 @@ def report_connections(session: requests.Session, url: str, settings: Mapping[st
         pool.ConnectionCls = _reporting(pool.ConnectionCls)
 
 
+def _report(sock: socket.socket | None, *, ready: bool) -> None:
+    """Tells the line of this thread which socket it uses; `ready` means connected, wrapped, and the headers sent."""
+    line: Line | None = getattr(_CURRENT, "line", None)
+    if line is None or sock is None:
+        return
+    if not (ready and line.connected):  # new, or a pooled connection used again
+        line.attach(sock)
+    if ready:
+        line.sock = sock
+        line.set_timeout(line.idle_timeout)  # urllib3 would give the upload the time of a connect
+
+
 @functools.cache
 def _reporting(base: Any) -> Any:  # Any: a connection class of urllib3 (plain, TLS, SOCKS), known only at run time
-    class Reporting(base):  # type: ignore[misc]  # see above
-        reports_to_line = True
+    def new_conn(self: Any) -> socket.socket:
+        made: socket.socket = base._new_conn(self)
+        _report(made, ready=False)
+        return made
 
-        def _new_conn(self) -> socket.socket:
-            made: socket.socket = super()._new_conn()
-            line: Line | None = getattr(_CURRENT, "line", None)
-            if line is not None:
-                line.attach(made)
-            return made
+    def endheaders(self: Any, *args: Any, **kwargs: Any) -> None:
+        base.endheaders(self, *args, **kwargs)
+        _report(self.sock, ready=True)
 
-        def endheaders(self, *args: Any, **kwargs: Any) -> None:
-            super().endheaders(*args, **kwargs)
-            line: Line | None = getattr(_CURRENT, "line", None)
-            if line is not None and self.sock is not None:
-                if not line.connected:  # a pooled connection, used again
-                    line.attach(self.sock)
-                line.sock = self.sock
-                line.set_timeout(line.idle_timeout)  # urllib3 would give the upload the time of a connect
-
-    Reporting.__name__ = f"Reporting{base.__name__}"
-    return Reporting
+    members = {"reports_to_line": True, "_new_conn": new_conn, "endheaders": endheaders}
+    return type(f"Reporting{base.__name__}", (base,), members)

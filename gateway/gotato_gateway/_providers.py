@@ -40,8 +40,10 @@ PROVIDERS = {
 }
 
 _ALSO = {"api.moonshot.cn": "moonshot", "dashscope.aliyuncs.com": "dashscope", "api.together.ai": "together"}
-_BY_PLACE = {urlsplit(provider.base_url).netloc: provider for provider in PROVIDERS.values()}
-_BY_PLACE |= {host: PROVIDERS[name] for host, name in _ALSO.items()}
+_BY_PLACE = {
+    **{urlsplit(provider.base_url).netloc: provider for provider in PROVIDERS.values()},
+    **{host: PROVIDERS[name] for host, name in _ALSO.items()},
+}
 
 
 def provider_at(base_url: str) -> Provider | None:

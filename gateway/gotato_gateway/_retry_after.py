@@ -17,7 +17,10 @@ from gotato_py import RateLimits
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|[smhd]))+")
 _STEP = re.compile(r"(\d+(?:\.\d+)?)(ms|[smhd])")
-_SAID = re.compile(r"(?:try again|retry)(?: after| in)\s+((?:\d+(?:\.\d+)?\s*(?:ms|[smhd])(?![a-z]))+|\d+(?:\.\d+)?(?= ?second))", re.I)
+_SAID = re.compile(
+    r"(?:try again|retry)(?: after| in)\s+((?:\d+(?:\.\d+)?\s*(?:ms|[smhd])(?![a-z]))+|\d+(?:\.\d+)?(?= ?second))",
+    re.IGNORECASE,
+)
 
 
 def duration(said: str) -> float | None:
@@ -80,7 +83,11 @@ def _relative(reset: float, now: float) -> float:
 
 def rate_limits(headers: Mapping[str, str], now: float) -> RateLimits | None:
     """What the headers tell about the limits, or None if they tell nothing."""
-    facts = {f"{what}_{of}": _whole(headers.get(f"x-ratelimit-{what}-{of}", "")) for what in ("limit", "remaining") for of in ("requests", "tokens")}
+    facts = {
+        f"{what}_{of}": _whole(headers.get(f"x-ratelimit-{what}-{of}", ""))
+        for what in ("limit", "remaining")
+        for of in ("requests", "tokens")
+    }
     resets = {of: duration(headers.get(f"x-ratelimit-reset-{of}", "")) for of in ("requests", "tokens")}
     if all(fact is None for fact in facts.values()) and all(reset is None for reset in resets.values()):
         return None

@@ -52,9 +52,9 @@ def _shows(masked: str, secret: str) -> bool:
 
 
 def _without_quotes(line: str, texts: Sequence[str]) -> str:
-    whole = sorted({stripped for text in texts if 4 <= len(stripped := " ".join(text.split())) <= len(line)}, key=len)
-    for text in reversed(whole):
-        line = line.replace(text, "[…]")
+    for text in sorted({" ".join(text.split()) for text in texts if len(text) <= 2 * _READ}, key=len, reverse=True):
+        if len(text) >= 4:
+            line = line.replace(text, "[…]")
     for found in list(_QUOTED.finditer(line)):
         quoted = next(group for group in found.groups() if group is not None)
         if any(quoted in text for text in texts):

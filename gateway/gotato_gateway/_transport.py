@@ -32,14 +32,16 @@ class _Auth(AuthBase):
 
 
 class Transport:
-    """Makes exchanges. Safe to use from several threads; holds no socket before the first and none but idle ones after."""
+    """Makes exchanges. Safe to use from several threads; between exchanges it holds idle connections only."""
 
     def __init__(self, *, connect_timeout: float, idle_timeout: float, session: requests.Session | None) -> None:
         self._connect_timeout, self._idle_timeout = connect_timeout, idle_timeout
         self._given = session
         self._sessions: dict[int, requests.Session] = {} if session is None else {os.getpid(): session}
 
-    def post(self, url: str, body: bytes, *, headers: Mapping[str, str], auth: Mapping[str, str], explain: Explain) -> Exchange:
+    def post(
+        self, url: str, body: bytes, *, headers: Mapping[str, str], auth: Mapping[str, str], explain: Explain
+    ) -> Exchange:
         """An exchange that sends `body` once it is opened. `auth` holds the headers that carry the key."""
 
         def send() -> requests.Response:

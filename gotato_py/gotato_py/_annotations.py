@@ -10,16 +10,17 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Final, ForwardRef, Literal, NamedTuple, TypeVar, Union, get_origin
 
 from . import _conversion as conversion
-from ._class_types import Described, JSONSchema, reader_of
+from ._class_types import reader_of
 from ._conversion import Convert
-from ._schema_checks import json_key
+from ._definitions import Definitions, Described, JSONSchema
+from ._schema_values import json_key
 from ._standard_types import STANDARD, key_converter
 from .errors import InvalidArgument
 from .schema import Validator, compile_schema
 
 Resolve = Callable[[str], object]
 
-_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+_ADDRESS = r" at 0x[0-9a-fA-F]+"
 _PLAIN: dict[object, tuple[JSONSchema, Convert | None]] = {
     str: ({"type": "string"}, None),
     int: ({"type": "integer"}, conversion.to_int),
@@ -64,31 +65,17 @@ def describe(annotation: object, where: str, resolve: Resolve | None = None) -> 
     """
     describer = Describer(resolve)
     schema, convert = describer.describe(annotation, where)
-    definitions = describer.finish()
+    definitions = describer.definitions.finish()
     return Description(schema | {"$defs": definitions} if definitions else schema, convert)
 
 
 class Describer:
-    """Describes several types that share their `$defs`; `finish` returns these, when all are described."""
+    """Describes several types that share their `$defs`: `definitions.finish()` returns these at the end."""
 
     def __init__(self, resolve: Resolve | None = None) -> None:
         self._resolve = resolve
         self._bindings: Mapping[object, object] = {}
-        self._names: dict[object, str] = {}
-        self._refs: dict[str, list[JSONSchema]] = {}
-        self._cells: dict[str, list[Convert | None]] = {}
-        self.definitions: dict[str, JSONSchema] = {}
-        self.hoisted: dict[tuple[str, str], str] = {}
-
-    def finish(self) -> dict[str, JSONSchema]:
-        """The definitions that are needed: one with a single use takes the place of its $ref instead."""
-        for name in reversed(self._refs):  # the inner ones first: they may be what an outer one consists of
-            refs = self._refs[name]
-            if len(refs) == 1:
-                notes = {keyword: note for keyword, note in refs[0].items() if keyword != "$ref"}
-                refs[0].clear()
-                refs[0].update(self.definitions.pop(name) | notes)
-        return self.definitions
+        self.definitions = Definitions()
 
     def describe(self, annotation: Any, where: str) -> Described:  # Any: annotations have no type of their own
         """The schema of one annotation, and its converter. Raises `InvalidArgument` naming `where`."""
@@ -120,7 +107,7 @@ class Describer:
             return self.describe(annotation.__supertype__, where)
         if isinstance(annotation, TypeVar):
             return self._variable(annotation, where)
-        kind = annotation if origin is None else origin
+        kind = annotation if origin is None or annotation == tuple[()] else origin
         if type(kind).__name__ == "TypeAliasType":
             return self._alias(kind, arguments, where)
         container = self._container(kind, arguments, where)
@@ -132,7 +119,7 @@ class Describer:
 
     def _cannot(self, annotation: Any, where: str, why: str = "cannot be described in JSON Schema") -> InvalidArgument:
         name = annotation.__qualname__ if isinstance(annotation, type) else repr(annotation)
-        return InvalidArgument(f"{where}: the type {_ADDRESS.sub('', name)} {why}")
+        return InvalidArgument(f"{where}: the type {re.sub(_ADDRESS, '', name)} {why}")
 
     def _evaluated(self, annotation: str | ForwardRef, where: str) -> object:
         text = annotation if isinstance(annotation, str) else annotation.__forward_arg__
@@ -172,27 +159,27 @@ class Describer:
             return schema, conversion.optional(needed[0])
 
         def validators() -> list[Validator]:
-            return [compile_schema(each | {"$defs": self.definitions}) for each, _ in described]
+            return [compile_schema(each | {"$defs": self.definitions.bodies}) for each, _ in described]
 
         return schema, conversion.union(validators, converts)
 
     def _variable(self, variable: TypeVar, where: str) -> Described:
         bound = self._bindings.get(variable)
-        if bound is None:
-            bound = Union[variable.__constraints__] if variable.__constraints__ else variable.__bound__ or Any
-        return self.describe(bound, where)
+        if bound is None and variable.__constraints__:
+            return self._union(variable.__constraints__, where)
+        return self.describe(bound or variable.__bound__ or Any, where)
 
     def _alias(self, alias: Any, arguments: tuple[Any, ...], where: str) -> Described:
         bindings = self._bound(getattr(alias, "__type_params__", ()), arguments)
-        return self._named(
-            (alias, tuple(bindings.values())), alias.__name__, bindings, lambda: self.describe(alias.__value__, where)
-        )
+        return self._named(alias, alias.__name__, bindings, lambda: self.describe(alias.__value__, where))
 
     # Containers and classes
 
     def _container(self, kind: Any, arguments: tuple[Any, ...], where: str) -> Described | None:
         if kind is tuple:
             return self._tuple(arguments, where)
+        if kind == tuple[()]:
+            return {"type": "array", "maxItems": 0}, conversion.items(tuple, None)
         if kind in _OBJECTS:
             return self._object(arguments, where)
         if kind not in _ARRAYS:
@@ -214,7 +201,9 @@ class Describer:
         described = [self.describe(each, where) for each in arguments]
         size = len(described)
         schema: JSONSchema = {"type": "array", "prefixItems": [each for each, _ in described]}
-        return schema | {"minItems": size, "maxItems": size}, conversion.positions([convert for _, convert in described])
+        return schema | {"minItems": size, "maxItems": size}, conversion.positions(
+            [convert for _, convert in described]
+        )
 
     def _object(self, arguments: tuple[Any, ...], where: str) -> Described:
         if not arguments:
@@ -227,7 +216,7 @@ class Describer:
         schema: JSONSchema = {"type": "object", "additionalProperties": item} if item else {"type": "object"}
         return schema, conversion.pairs(names[0], convert)
 
-    def _class(self, kind: type, arguments: tuple[Any, ...], where: str) -> Described:
+    def _class(self, kind: type[Any], arguments: tuple[Any, ...], where: str) -> Described:
         standard = STANDARD.get((kind.__module__.partition(".")[0], kind.__qualname__))
         if standard is not None:
             return dict(standard.schema), conversion.attempt(standard.reader(kind), standard.expected)
@@ -239,7 +228,7 @@ class Describer:
             raise self._cannot(kind, where, f"cannot be described in JSON Schema{hint}")
         bindings = self._bound(getattr(kind, "__parameters__", ()), arguments)
         name = "_".join([kind.__name__, *[getattr(each, "__name__", "") for each in bindings.values()]])
-        return self._named((kind, tuple(bindings.values())), name, bindings, lambda: read(self, kind, where))
+        return self._named(kind, name, bindings, lambda: read(self, kind, where))
 
     def _enum(self, kind: type[Enum], where: str) -> Described:
         members = list(kind)
@@ -248,8 +237,6 @@ class Describer:
         by_value = all(type(member.value) in _SCALARS for member in members)
         plain: list[Any] = [member.value if by_value else member.name for member in members]
         return _constants(plain, members)
-
-    # Definitions
 
     def _bound(self, parameters: Sequence[Any], arguments: Sequence[Any]) -> dict[object, object]:
         """What the type variables of a generic class or alias stand for, those of the class around it resolved."""
@@ -263,39 +250,18 @@ class Describer:
             bindings[parameter] = argument
         return bindings
 
-    def _named(self, key: object, name: str, bindings: Mapping[object, object], build: Callable[[], Described]) -> Described:
-        """A $ref to the definition under `key`, built at its first use: a type may need itself."""
-        known = self._names.get(key)
-        if known is None:
-            known = self._names[key] = self.free_name(name)
-            self._refs[known], cell = [], self._cells.setdefault(known, [])
+    def _named(
+        self, kind: object, name: str, bindings: dict[object, object], read: Callable[[], Described]
+    ) -> Described:
+        """A reference to a definition, read with its own type variables."""
+
+        def build() -> Described:
             around, self._bindings = self._bindings, bindings
-            self.definitions[known], convert = build()
+            described = read()
             self._bindings = around
-            cell.append(convert)
-        ref: JSONSchema = {"$ref": f"#/$defs/{known}"}
-        self._refs[known].append(ref)
-        cell = self._cells[known]
-        return ref, (cell[0] if cell else _later(cell))
+            return described
 
-    def free_name(self, name: str) -> str:
-        """A name for a definition that none has yet."""
-        plain = re.sub(r"[^A-Za-z0-9_.-]", "_", name) or "type"
-        number, free = 1, plain
-        while free in self.definitions or free in self._refs:
-            number += 1
-            free = f"{plain}_{number}"
-        return free
-
-
-def _later(cell: Sequence[Convert | None]) -> Convert:
-    """The converter of a type that is still being described."""
-
-    def convert(value: Any) -> Any:
-        found = cell[0]
-        return value if found is None else found(value)
-
-    return convert
+        return self.definitions.refer((kind, tuple(bindings.values())), name, build)
 
 
 def _constants(plain: Sequence[Any], values: Sequence[Any]) -> Described:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ._mapping import EMPTY, FrozenMapping
+from ._value import unchecked
 from .messages import AssistantMessage
 from .model import (
     Done,
@@ -18,6 +19,8 @@ from .model import (
 )
 from .model_errors import ModelProtocolError
 from .parts import NO_USAGE, Part, ReasoningPart, StopReason, TextPart, ToolCall, Usage
+
+_make_message = unchecked(AssistantMessage)
 
 UNFINISHED_CALLS = "unfinished_calls"
 """Metadata key: the calls of an interrupted answer, as `{"name": …, "arguments": raw text}`; they never run."""
@@ -124,15 +127,7 @@ class Answer:
         if self.calls and stop is StopReason.END_TURN:
             stop = StopReason.TOOL_CALLS
         metadata = FrozenMapping({"response_id": done.response_id}) if done.response_id else EMPTY
-        return AssistantMessage(
-            parts,
-            tuple(self.calls),
-            usage=self.usage,
-            stop_reason=stop,
-            model=done.model or model,
-            id=self.id,
-            metadata=metadata,
-        )
+        return _make_message(parts, tuple(self.calls), self.usage, stop, done.model or model, self.id, metadata)
 
     def interrupted(self, model: str, stop: StopReason) -> AssistantMessage | None:
         """What is kept of an answer that was cut off: its text and the reasoning closed before it; None without text.

@@ -21,6 +21,7 @@ from .events import (
 )
 from .model import ModelEvent, ModelRequest, RateLimits, ReasoningDelta, TextDelta, ToolCallDelta
 from .model_errors import ModelError
+from .parts import NO_USAGE
 from .result import RunStatus
 
 
@@ -31,8 +32,9 @@ def ask(run: Run, request: ModelRequest) -> Generator[Event, None, Answer | None
     """
     number, silences = 1, 0
     while True:
+        answer = run.answer = Answer(run.setup.ids("message"))
         try:
-            answer = yield from _attempt(run, request)
+            yield from _attempt(run, request, answer)
         except ModelError as error:
             delay = delay_before_next(run.setup.retry, number, error, run.scope)
             discard(run, error)
@@ -42,7 +44,7 @@ def ask(run: Run, request: ModelRequest) -> Generator[Event, None, Answer | None
             run.scope.wait(delay)
             number += 1
             continue
-        if not answer.is_empty():
+        if answer.calls or not answer.is_empty():
             return answer
         discard(run, None)
         if silence_is_answer(request):
@@ -51,12 +53,11 @@ def ask(run: Run, request: ModelRequest) -> Generator[Event, None, Answer | None
         check_silence(answer, silences)
 
 
-def _attempt(run: Run, request: ModelRequest) -> Generator[Event, None, Answer]:
+def _attempt(run: Run, request: ModelRequest, answer: Answer) -> Generator[Event, None, None]:
     setup = run.setup
-    run.answer = answer = Answer(setup.ids("message"))
     most = setup.limits.max_message_bytes
-    began = setup.clock.monotonic()
     events = attempt(setup.model, request, run.scope, setup.limits.model_timeout, answer)
+    began = setup.monotonic()
     try:
         for event in events:
             if most is not None and answer.size > most:
@@ -68,9 +69,9 @@ def _attempt(run: Run, request: ModelRequest) -> Generator[Event, None, Answer]:
                     yield from run.drain()
     finally:
         events.close()
-        run.model_s += setup.clock.monotonic() - began
-        run.count(answer.usage)
-    return answer
+        run.model_s += setup.monotonic() - began
+        if answer.usage is not NO_USAGE:
+            run.count(answer.usage)
 
 
 def _announce(run: Run, answer: Answer, event: ModelEvent) -> None:

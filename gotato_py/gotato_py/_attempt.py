@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
+from types import GeneratorType
 
 from ._answer import Answer
 from .errors import Cancelled, DeadlineExceeded, EmptyResponse
@@ -22,12 +23,13 @@ def attempt(
     Raises `Cancelled` or `DeadlineExceeded` when the scope ends, `ConnectionFailed` when `timeout` passes before it,
     `ModelProtocolError` for a stream that is none, and what the model raises.
     """
-    scope.check()
+    if scope.cancelled:
+        scope.check()
     own = scope if timeout is None else scope.child(timeout)
     stream: object = None
     try:
         stream = model.stream(request, own)
-        for event in _iterator(model, stream):
+        for event in stream if type(stream) is GeneratorType else _iterator(model, stream):
             if own.cancelled:
                 break
             if type(event) is not RateLimits:

@@ -5,19 +5,19 @@ from __future__ import annotations
 import logging
 from collections.abc import Generator
 
-from ._bounds import check_batch, check_call, count_repeats, limited
+from ._bounds import check_call, check_next_turn, count_repeats, limited
 from ._closing import commit_result, end_execution, refused
 from ._mapping import EMPTY, FrozenMapping
 from ._progress import Progress
 from ._run import Ending, Run
 from ._toolset import BoundTool
-from ._value import replace
+from ._value import replace, unchecked
 from .errors import ErrorCode, GotatoError, LimitExceeded, StoreFailure, ToolError
 from .events import Event, ToolExecutionStart
 from .function_tool import ArgumentsRejected
 from .messages import OUTCOME_WORDS, AssistantMessage, ToolResult
 from .normalise import bound_parts, describe_exception, normalise
-from .parts import Part, StopReason, TextPart, ToolCall, ToolResultStatus
+from .parts import StopReason, TextPart, ToolCall, ToolResultStatus
 from .result import RunStatus
 from .tools import ToolContext, drop_progress
 
@@ -32,6 +32,9 @@ _INCOMPLETE = {
 _STOPPED = (ErrorCode.CANCELLED, ErrorCode.DEADLINE_EXCEEDED)
 
 
+_make_result = unchecked(ToolResult)
+
+
 def run_batch(run: Run, message: AssistantMessage) -> Generator[Event, None, None]:
     """Gives every call of the message its result, or ends the run and leaves the open ones to the closing."""
     cut = _INCOMPLETE.get(message.stop_reason)
@@ -43,9 +46,10 @@ def run_batch(run: Run, message: AssistantMessage) -> Generator[Event, None, Non
             error = LimitExceeded("two answers in a row were cut off by max_tokens inside their calls", limit="max_tokens")
             raise Ending(RunStatus.LIMITED, error)
         return
-    check_batch(run)
+    check_next_turn(run)
     for index, call in enumerate(message.tool_calls):
-        run.scope.check()
+        if run.scope.cancelled:
+            run.scope.check()
         key = f"{message.id}:{index}"
         prepared = run.setup.toolset.prepare(call)
         if isinstance(prepared, str):
@@ -87,7 +91,7 @@ def _begin(
     except Exception as error:
         raise StoreFailure(f"the transcript could not record that a tool starts ({type(error).__name__})", cause=error) from error
     run.tool_calls += 1
-    run.executing = (key, call.name, run.setup.clock.monotonic())
+    run.executing = (key, call.name, run.setup.monotonic())
     if run.listening:
         run.emit(ToolExecutionStart, key, call.name, call.id)
     return use
@@ -114,15 +118,7 @@ def _execute(run: Run, bound: BoundTool, use: ToolContext[object]) -> ToolResult
     if error:
         parts = (TextPart(OUTCOME_WORDS[status] + error),)
     end_execution(run, status, exception)
-    return ToolResult(use.call_id, status, _bounded(run, parts), error, use.key, metadata)
-
-
-def _bounded(run: Run, parts: tuple[Part, ...]) -> tuple[Part, ...]:
-    limits = run.setup.limits
-    for most in (limits.max_tool_result_bytes, limits.max_message_bytes):
-        if most is not None:
-            parts = bound_parts(parts, most)
-    return parts
+    return _make_result(use.call_id, status, bound_parts(parts, run.setup.result_bytes), error, use.key, metadata)
 
 
 def _finish(run: Run, use: ToolContext[object], result: ToolResult) -> None:

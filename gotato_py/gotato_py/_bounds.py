@@ -30,8 +30,8 @@ def check_message_size(run_limit: int | None, message: UserMessage, where: str) 
 def check_room(run: Run) -> None:
     """Ends the run if the transcript is full."""
     limits = run.setup.limits
-    if limits.max_messages is not None and len(run.ledger.history) >= limits.max_messages:
-        raise limited("max_messages", f"the transcript holds {len(run.ledger.history)} messages")
+    if limits.max_messages is not None and run.ledger.count >= limits.max_messages:
+        raise limited("max_messages", f"the transcript holds {run.ledger.count} messages")
     if limits.max_transcript_bytes is not None and run.ledger.size >= limits.max_transcript_bytes:
         raise limited("max_transcript_bytes", f"the transcript holds {run.ledger.size} bytes")
 
@@ -39,25 +39,17 @@ def check_room(run: Run) -> None:
 def check_turn(run: Run) -> None:
     """Ends the run if no further turn may begin."""
     check_room(run)
+    check_next_turn(run)
+
+
+def check_next_turn(run: Run) -> None:
+    """Ends the run if no turn or token is left: the results of a batch could then never be seen."""
     limits = run.setup.limits
     if limits.max_turns is not None and run.turn >= limits.max_turns:
         raise limited("max_turns", f"the run took {run.turn} turns", wrap_up=True)
-    check_tokens(run)
-
-
-def check_tokens(run: Run) -> None:
-    """Ends the run if its tokens are used up."""
-    most = run.setup.limits.max_total_tokens
+    most = limits.max_total_tokens
     if most is not None and (run.usage.total_tokens > most or most == 0):
         raise limited("max_total_tokens", f"the run used {run.usage.total_tokens} tokens", wrap_up=True)
-
-
-def check_batch(run: Run) -> None:
-    """Ends the run if the results of a batch could never be seen: no turn or token is left for them."""
-    most = run.setup.limits.max_turns
-    if most is not None and run.turn >= most:
-        raise limited("max_turns", f"the run took {run.turn} turns", wrap_up=True)
-    check_tokens(run)
 
 
 def check_call(run: Run) -> None:

@@ -1,4 +1,4 @@
-"""Classes with named fields as JSON objects: dataclasses, TypedDicts, named tuples, and pydantic's models by duck type."""
+"""Classes with named fields as JSON objects: dataclasses, TypedDicts, named tuples, and pydantic's models."""
 
 from __future__ import annotations
 
@@ -9,43 +9,40 @@ from typing import Any, Protocol, get_origin, get_type_hints
 
 from . import _conversion as conversion
 from ._conversion import Convert, Rejected
+from ._definitions import Definitions, Described, JSONSchema
 from ._docstrings import parse_docstring
 from ._returned import to_json
+from ._schema_values import ARRAY, MAPPING
 from .errors import InvalidArgument
 from .schema import ANNOTATIONS, KEYWORDS
 from .violations import Failure
 
-JSONSchema = dict[str, Any]  # Any: a JSON document, built and rewritten here
-Described = tuple[JSONSchema, Convert | None]
-
 
 class Describing(Protocol):
-    """What a class needs to be described: the describer that it is part of."""
+    """What describes the types of a class' fields: the describer that the class is part of."""
 
-    definitions: dict[str, JSONSchema]
-    hoisted: dict[tuple[str, str], str]
+    definitions: Definitions
 
-    def describe(self, annotation: Any, where: str) -> Described:
+    def describe(self, annotation: Any, where: str) -> Described:  # Any: annotations have no type of their own
         """The schema and the converter of one annotation."""
         ...
 
-    def free_name(self, name: str) -> str:
-        """A name for a definition that none has yet."""
-        ...
 
+_DICT: Any = dict  # Any: else pyright narrows what is tested to type[dict[Unknown, Unknown]]
+_TUPLE: Any = tuple
 
 Reader = Callable[[Describing, Any, str], Described]  # Any: the class, seen through what makes it one of its kind
 
 
-def reader_of(kind: type) -> Reader | None:
+def reader_of(kind: type[Any]) -> Reader | None:
     """What describes classes of this kind; None for a class that says nothing about its fields."""
     if callable(getattr(kind, "model_json_schema", None)) and callable(getattr(kind, "model_validate", None)):
         return _model
     if hasattr(kind, "__dataclass_fields__"):
         return _dataclass
-    if issubclass(kind, dict) and hasattr(kind, "__required_keys__"):
+    if issubclass(kind, _DICT) and hasattr(kind, "__required_keys__"):
         return _typed_dict
-    if issubclass(kind, tuple) and hasattr(kind, "_fields"):
+    if issubclass(kind, _TUPLE) and hasattr(kind, "_fields"):
         return _named_tuple
     return None
 
@@ -88,12 +85,14 @@ class ObjectSchema:
 def _said(default: object) -> Any:
     try:
         return to_json(default)
-    except Exception:  # noqa: BLE001  # a default of any type, and with any code: it is left out of the schema
+    except Exception:  # a default of any type, and with any code: it is left out of the schema
         return ...
 
 
 def _nullable(schema: JSONSchema) -> bool:
-    return not schema.keys() - ANNOTATIONS or schema.get("type") == "null" or {"type": "null"} in schema.get("anyOf", ())
+    return (
+        not schema.keys() - ANNOTATIONS or schema.get("type") == "null" or {"type": "null"} in schema.get("anyOf", ())
+    )
 
 
 def _hints(kind: type, where: str) -> Mapping[str, Any]:
@@ -128,7 +127,9 @@ def _dataclass(describing: Describing, kind: Any, where: str) -> Described:
         plain = type(field.default).__name__ != "_MISSING_TYPE"
         made = type(field.default_factory).__name__ != "_MISSING_TYPE"
         default = field.default if plain else ...
-        built.add(name, annotation, f"{where}: {kind.__name__}.{name}", required=not plain and not made, default=default)
+        built.add(
+            name, annotation, f"{where}: {kind.__name__}.{name}", required=not plain and not made, default=default
+        )
     return built.finish(description), conversion.fields(built.converts, kind, kind.__name__)
 
 
@@ -161,10 +162,10 @@ def _typed_dict(describing: Describing, kind: Any, where: str) -> Described:
 
 def _model(describing: Describing, kind: Any, where: str) -> Described:
     try:
-        given = kind.model_json_schema()
+        given: Any = kind.model_json_schema()
     except Exception as error:
         raise InvalidArgument(f"{where}: {kind.__qualname__}.model_json_schema() failed ({error})") from error
-    if not isinstance(given, Mapping):
+    if not isinstance(given, MAPPING):
         raise InvalidArgument(f"{where}: {kind.__qualname__}.model_json_schema() must return a mapping")
     bodies: Mapping[str, Any] = given.get("$defs", {})
     renamed: dict[str, str] = {}
@@ -175,31 +176,32 @@ def _model(describing: Describing, kind: Any, where: str) -> Described:
         name = str(pointer).removeprefix("#/$defs/")
         return f"#/$defs/{renamed[name]}" if name in renamed else pointer
 
+    hoist = describing.definitions
     fresh: list[str] = []
     for name, body in bodies.items():
         content = (name, dumps(body, sort_keys=True, default=str))
-        if content not in describing.hoisted:  # the same model in two others is one definition
-            describing.hoisted[content] = describing.free_name(name)
-            describing.definitions[describing.hoisted[content]] = {}
+        if content not in hoist.hoisted:  # the same model inside two others is one definition
+            hoist.hoisted[content] = hoist.free_name(name)
+            hoist.bodies[hoist.hoisted[content]] = {}
             fresh.append(name)
-        renamed[name] = describing.hoisted[content]
+        renamed[name] = hoist.hoisted[content]
     for name in fresh:
-        describing.definitions[renamed[name]] = rewritten(bodies[name], refer)
+        hoist.bodies[renamed[name]] = rewritten(bodies[name], refer)
     schema = rewritten({keyword: each for keyword, each in given.items() if keyword != "$defs"}, refer)
     return schema, _model_reader(kind)
 
 
 def rewritten(schema: Any, refer: Callable[[Any], Any]) -> Any:
     """A copy with other references, and without the keywords that the kernel does not check: `model_validate` does."""
-    if not isinstance(schema, Mapping):
+    if not isinstance(schema, MAPPING):
         return schema
     made: JSONSchema = {}
     for keyword, each in schema.items():
         if keyword == "$ref":
             made[keyword] = refer(each)
-        elif keyword in ("properties", "$defs") and isinstance(each, Mapping):
+        elif keyword in ("properties", "$defs") and isinstance(each, MAPPING):
             made[keyword] = {name: rewritten(inner, refer) for name, inner in each.items()}
-        elif keyword in ("anyOf", "oneOf", "allOf", "prefixItems") and isinstance(each, list):
+        elif keyword in ("anyOf", "oneOf", "allOf", "prefixItems") and isinstance(each, ARRAY):
             made[keyword] = [rewritten(inner, refer) for inner in each]
         elif keyword in ("items", "additionalProperties"):
             made[keyword] = rewritten(each, refer)
@@ -233,5 +235,5 @@ def _model_failure(error: Any, expected: str) -> Failure:
     try:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         return Failure(expected, str(first["msg"]), *reversed(first["loc"]))
-    except Exception:  # noqa: BLE001  # no such list: by duck type anything may be raised
+    except Exception:  # no such list: by duck type anything may be raised
         return Failure(expected, conversion.reason(error))

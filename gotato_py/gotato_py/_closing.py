@@ -11,6 +11,7 @@ from ._ask import discard
 from ._mapping import EMPTY
 from ._ledger import Ledger
 from ._run import Run
+from ._value import unchecked
 from .errors import Cancelled, ErrorCode, GotatoError, LimitExceeded, StoreFailure
 from .events import (
     AgentEnd,
@@ -28,6 +29,9 @@ from .result import RunStatus
 from .transcript import RunRecord
 
 
+_make_message = unchecked(ToolMessage)
+
+
 def refused(call: ToolCall, key: str, status: ToolResultStatus, why: str) -> ToolResult:
     """The result of a call whose tool gave no answer: `error` says why, the text also what that means."""
     return ToolResult(call.id, status, (TextPart(OUTCOME_WORDS[status] + why),), why, key, EMPTY)
@@ -35,7 +39,7 @@ def refused(call: ToolCall, key: str, status: ToolResultStatus, why: str) -> Too
 
 def commit_result(run: Run, result: ToolResult) -> None:
     """Commits the result of a call and announces it."""
-    kept = run.commit(ToolMessage(result, id=run.setup.ids("message")))
+    kept = run.commit(_make_message(result, run.setup.ids("message")))
     if run.listening:
         run.emit(ToolResultCommitted, kept)
 
@@ -81,7 +85,7 @@ def end_execution(run: Run, status: ToolResultStatus, exception: str) -> None:
         return
     key, name, began = run.executing
     run.executing = None
-    elapsed = run.setup.clock.monotonic() - began
+    elapsed = run.setup.monotonic() - began
     run.tool_s += elapsed
     if run.listening:
         run.emit(ToolExecutionEnd, key, name, status, EXECUTED[status], exception, elapsed)
@@ -113,12 +117,10 @@ def _close_answer(run: Run) -> None:
 
 def close_turn(run: Run) -> None:
     """Ends the turn, if one is open."""
-    if not run.turn_open:
-        return
-    run.turn_open = False
-    if run.listening:
-        stop = run.stop_reason
-        run.emit(TurnEnd, run.turn_usage, stop, run.setup.clock.monotonic() - run.turn_started)
+    if run.turn_open:
+        run.turn_open = False
+        if run.listening:
+            run.emit(TurnEnd, run.turn_usage, run.stop_reason, run.setup.monotonic() - run.turn_started)
 
 
 def close_run(run: Run, release: Callable[[Run], None]) -> None:
@@ -141,7 +143,7 @@ def close_run(run: Run, release: Callable[[Run], None]) -> None:
     if run.executing is not None:
         end_execution(run, ToolResultStatus.CANCELLED, _exception_name(run.error))
     close_turn(run)
-    run.ended_at = run.setup.clock.monotonic()
+    run.ended_at = run.setup.monotonic()
     _store_record(run)
     last: Event | None = None
     try:

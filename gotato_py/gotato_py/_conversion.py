@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ._schema_checks import json_key
+from ._schema_values import json_key
 from .normalise import describe_exception
 from .schema import Validator
 from .violations import Failure, described
@@ -18,7 +18,7 @@ Convert = Callable[[Any], Any]  # Any: JSON goes in, a value of the annotated ty
 _LONGEST_REASON = 300
 
 
-class Rejected(Exception):  # noqa: N818  # never leaves the code that runs converters
+class Rejected(Exception):  # never leaves the code that runs converters
     """A value that fits the schema and is still none of the type; `failure` says why, `__cause__` what was raised."""
 
     def __init__(self, failure: Failure) -> None:
@@ -86,7 +86,7 @@ def items(make: Convert | None, item: Convert | None) -> Convert | None:
             for each in value:
                 made.append(one(each))  # noqa: PERF401  # its length is the index of the item that fails
         except Rejected as error:
-            raise error.at(len(made))
+            raise error.at(len(made)) from error.__cause__
         return made if build is None else build(made)
 
     return convert
@@ -101,7 +101,7 @@ def positions(converts: Sequence[Convert | None]) -> Convert:
             for each, one in zip(value, converts, strict=True):
                 made.append(each if one is None else one(each))
         except Rejected as error:
-            raise error.at(len(made))
+            raise error.at(len(made)) from error.__cause__
         return tuple(made)
 
     return convert
@@ -118,7 +118,7 @@ def pairs(key: Convert | None, item: Convert | None) -> Convert | None:
             try:
                 made[name if key is None else key(name)] = each if item is None else item(each)
             except Rejected as error:
-                raise error.at(name)
+                raise error.at(name) from error.__cause__
         return made
 
     return convert
@@ -146,7 +146,7 @@ def convert_fields(needed: Sequence[tuple[str, Convert]], value: Mapping[str, An
             try:
                 made[name] = convert(made[name])
             except Rejected as error:
-                raise error.at(name)
+                raise error.at(name) from error.__cause__
     return made
 
 

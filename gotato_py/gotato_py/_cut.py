@@ -1,4 +1,4 @@
-"""Results that are too large, cut to a limit: the head and the tail, and a line between them that says what is missing."""
+"""Results that are too large, cut to a limit: the head, the tail, and a line between them that says what is missing."""
 
 from __future__ import annotations
 

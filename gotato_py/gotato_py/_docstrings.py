@@ -10,15 +10,18 @@ _PARAMETERS = frozenset({"args", "arguments", "parameters", "params", "other par
 _OTHERS = frozenset({"returns", "return", "yields", "yield", "raises", "raise", "exceptions", "warns", "examples",
                      "example", "note", "notes", "see also", "references", "warning", "warnings", "todo",
                      "methods", "receives"})  # fmt: skip
-_GOOGLE_HEADING = re.compile(r"([A-Za-z ]+):\s*$")
-_GOOGLE_ENTRY = re.compile(r"\*{0,2}(\w+)\s*(?:\([^()]*(?:\([^()]*\)[^()]*)*\))?\s*:\s*(.*)")
-_NUMPY_ENTRY = re.compile(r"(\*{0,2}\w+(?:\s*,\s*\*{0,2}\w+)*)\s*(?::.*)?$")
-_FIELD = re.compile(r":(\w+)(?:\s+([^:]*))?:\s*(.*)")
+# Compiled by `re` at the first use: most programs parse few docstrings, and importing this must cost nothing.
+_GOOGLE_HEADING = r"([A-Za-z ]+):\s*$"
+_GOOGLE_ENTRY = r"\*{0,2}(\w+)\s*(?:\([^()]*(?:\([^()]*\)[^()]*)*\))?\s*:\s*(.*)"
+_NUMPY_ENTRY = r"(\*{0,2}\w+(?:\s*,\s*\*{0,2}\w+)*)\s*(?::.*)?$"
+_FIELD = r":(\w+)(?:\s+([^:]*))?:\s*(.*)"
 _FIELD_PARAMETERS = frozenset({"param", "parameter", "arg", "argument", "key", "keyword", "ivar", "var"})
 
 
 def parse_docstring(text: str) -> tuple[str, dict[str, str]]:
     """The description, up to the first section or field list, and the descriptions by parameter."""
+    if "\n" not in text and not text.lstrip().startswith(":"):
+        return text.strip(), {}
     lines = _dedented(text)
     parameters: dict[str, str] = {}
     description: list[str] = []
@@ -32,7 +35,7 @@ def parse_docstring(text: str) -> tuple[str, dict[str, str]]:
                 parameters.update(read(lines[body_at:end]))
             index = end
             continue
-        field = _FIELD.match(lines[index])
+        field = re.match(_FIELD, lines[index])
         if field is not None:
             index = _read_field(lines, index, field, parameters)
             continue
@@ -57,7 +60,7 @@ def _heading(lines: Sequence[str], index: int) -> tuple[str, int]:
     underlined = index + 1 < len(lines) and len(lines[index + 1]) >= 3 and not lines[index + 1].strip("-")
     if underlined and line.strip().lower() in _PARAMETERS | _OTHERS:
         return line.strip().lower(), index + 2
-    google = _GOOGLE_HEADING.match(line)
+    google = re.match(_GOOGLE_HEADING, line)
     if google is not None and google[1].lower() in _PARAMETERS | _OTHERS:
         follows = next((each for each in lines[index + 1 :] if each), "")
         if follows[:1].isspace():
@@ -69,7 +72,7 @@ def _end_of_section(lines: Sequence[str], start: int) -> int:
     """Where the section ends: at the next heading, or where Google style goes back to the margin after a blank line."""
     numpy = start >= 2 and bool(lines[start - 1]) and not lines[start - 1].strip("-")
     for index in range(start, len(lines)):
-        if _heading(lines, index)[0] or _FIELD.match(lines[index]):
+        if _heading(lines, index)[0] or re.match(_FIELD, lines[index]):
             return index
         if not numpy and lines[index] and not lines[index][0].isspace():
             return index
@@ -81,7 +84,7 @@ def _google_entries(lines: Sequence[str]) -> dict[str, str]:
     margin = min([len(line) - len(line.lstrip()) for line in lines if line], default=0)
     current: list[str] = []
     for line in lines:
-        entry = _GOOGLE_ENTRY.match(line[margin:])
+        entry = re.match(_GOOGLE_ENTRY, line[margin:])
         if entry is not None and len(line) - len(line.lstrip()) == margin:
             current = entries[entry[1]] = [entry[2]]
         else:
@@ -93,7 +96,7 @@ def _numpy_entries(lines: Sequence[str]) -> dict[str, str]:
     entries: dict[str, list[str]] = {}
     current: list[str] = []
     for line in lines:
-        entry = _NUMPY_ENTRY.match(line)
+        entry = re.match(_NUMPY_ENTRY, line)
         if entry is not None and line and not line[0].isspace():
             current = []
             for name in entry[1].split(","):

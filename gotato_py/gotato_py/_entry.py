@@ -77,8 +77,14 @@ def build_setup(
     setup.options = options
     setup.retry = retry
     setup.clock = SYSTEM_CLOCK if clock is None else clock
+    setup.monotonic = setup.clock.monotonic
+    setup.result_bytes = _least(limits.max_tool_result_bytes, limits.max_message_bytes)
     setup.interrupts = _interrupts(interrupts)
     return setup
+
+
+def _least(*limits: int | None) -> int | None:
+    return min((limit for limit in limits if limit is not None), default=None)
 
 
 def _require(where: str, given: object, method: str, said: str) -> None:

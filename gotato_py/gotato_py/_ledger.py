@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from json import JSONEncoder
 
 from .checks import RequestHistory
-from .messages import AssistantMessage, Message
+from .messages import AssistantMessage, Message, ToolMessage
 from .parts import AudioPart, FilePart, ImagePart, Part, ReasoningPart, TextPart
 from .transcript import MessageView, Transcript
 
@@ -16,11 +16,11 @@ _encode = JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 def size_of(message: Message) -> int:
     """The bytes of a message's content: text as UTF-8, data as it is."""
     size = 0
-    for part in message.parts:
+    for part in message.result.parts if type(message) is ToolMessage else message.parts:
         size += len(part.text) if type(part) is TextPart and part.text.isascii() else _part_size(part)
-    if isinstance(message, AssistantMessage):
+    if type(message) is AssistantMessage:
         for call in message.tool_calls:
-            size += _text_size(call.arguments)
+            size += len(call.arguments) if call.arguments.isascii() else _text_size(call.arguments)
     return size
 
 
@@ -41,29 +41,30 @@ def _part_size(part: Part) -> int:
 class Ledger:
     """The messages in request order, what is open among them, and how large they are; kept up as they are committed."""
 
-    __slots__ = ("history", "last_id", "size")
+    __slots__ = ("count", "history", "last", "size")
 
     def __init__(self) -> None:
         self.history = RequestHistory()
+        self.count = 0
         self.size = 0
-        self.last_id = ""
+        self.last: Message | None = None
 
     def add(self, message: Message) -> None:
         """Takes the next message."""
         self.history.add(message)
+        self.count += 1
         self.size += size_of(message)
-        self.last_id = message.id
+        self.last = message
 
     def catch_up(self, transcript: Transcript) -> None:
         """Takes what the transcript holds and this does not."""
         messages = transcript.messages
-        for index in range(len(self.history), len(messages)):
+        for index in range(self.count, len(messages)):
             self.add(messages[index])
 
     def continues(self, messages: Sequence[Message]) -> bool:
         """Whether these messages begin with the known ones, told by the last of those."""
-        count = len(self.history)
-        return count <= len(messages) and (not count or messages[count - 1].id == self.last_id)
+        return self.last is None or (self.count <= len(messages) and messages[self.count - 1].id == self.last.id)
 
     def view(self) -> MessageView:
         """The messages in request order, as they are now."""

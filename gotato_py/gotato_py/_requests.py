@@ -23,31 +23,29 @@ WRAP_UP = UserMessage(
 def next_request(run: Run, *, wrap_up: bool = False) -> ModelRequest:
     """The request for what the transcript holds now."""
     setup = run.setup
-    run.ledger.catch_up(setup.transcript)
     system, panel = setup.instructions, ""
     tools: tuple[ToolSpec, ...] = () if wrap_up else setup.toolset.specs
     messages: Sequence[Message] = run.ledger.view()
-    if setup.builder is full_history:
-        _refuse(run.ledger.history, "the transcript")
-    else:
+    tail = run.ledger.last
+    history = run.ledger.history
+    if history.problems or not history.settled:
+        _refuse(history, "the transcript")
+    if setup.builder is not full_history:
         context = _build(run, messages)
         system, panel = context.system, context.panel
         if context.messages is not messages:
             checked = RequestHistory(context.messages)
-            _refuse(checked, "the context builder's messages")
+            if checked.problems or not checked.settled:
+                _refuse(checked, "the context builder's messages")
             messages, run.hasher = tuple(checked.ordered), None
+            tail = messages[-1] if messages else None
     if run.listening and (run.hasher is None or wrap_up):
         run.hasher = PrefixHasher(system, tools)
-    return lay_out(system, _closed(messages, wrap_up), panel, tools, setup.options)
-
-
-def _closed(messages: Sequence[Message], wrap_up: bool) -> Sequence[Message]:
     if wrap_up:
-        return (*messages, WRAP_UP)
-    tail = messages[-1] if messages else None
-    if isinstance(tail, AssistantMessage) and tail.stop_reason is not StopReason.PAUSE:
-        return with_closing_line(messages)
-    return messages
+        messages = (*messages, WRAP_UP)
+    elif type(tail) is AssistantMessage and tail.stop_reason is not StopReason.PAUSE:
+        messages = with_closing_line(messages)
+    return lay_out(system, messages, panel, tools, setup.options)
 
 
 def _build(run: Run, messages: Sequence[Message]) -> ModelContext:
@@ -64,9 +62,7 @@ def _build(run: Run, messages: Sequence[Message]) -> ModelContext:
 
 
 def _refuse(history: RequestHistory, what: str) -> None:
-    problems = history.problems or history.tail_problems()
-    if problems:
-        first = problems[0]
-        raise InvalidState(
-            f"{what} cannot be sent: message {first.index}: {first.text}; see check_messages", operation="Agent.run"
-        )
+    first = (history.problems or history.tail_problems())[0]
+    raise InvalidState(
+        f"{what} cannot be sent: message {first.index}: {first.text}; see check_messages", operation="Agent.run"
+    )

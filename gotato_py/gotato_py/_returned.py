@@ -17,10 +17,16 @@ from ._text import well_formed
 from .arguments import MAX_DEPTH
 
 _LONGEST_INT = 10_000  # bits; Python writes no int of more than 4300 digits as text
+_BYTES: Any = (bytes, bytearray, memoryview)  # Any: else pyright narrows what is tested to list[Unknown]
+_TUPLE: Any = tuple
+_SEQUENCES: Any = (Sequence, ValuesView, deque)
 _json_text = JSONEncoder(ensure_ascii=False, sort_keys=True).encode
 
 
-class NotSerialisable(Exception):  # noqa: N818  # never leaves normalise
+type_of: Callable[[object], type[Any]] = type  # the class as an object has it, whatever it says in `__class__`
+
+
+class NotSerialisable(Exception):  # never leaves normalise
     """Data that JSON cannot say; the message is the reason, "" where the type says it all."""
 
 
@@ -51,7 +57,7 @@ def text_or_bytes(data: bytes) -> str | bytes:
 
 
 def _plain(value: Any, open_ids: set[int]) -> Any:  # Any: whatever a tool returned
-    kind = type(value)
+    kind = type_of(value)
     if kind is str:
         return well_formed(value)
     if value is None or kind is bool:
@@ -99,7 +105,7 @@ def _key(key: Any, open_ids: set[int]) -> str:
     if type(said) is str:
         return said
     if type(said) is dict or type(said) is list:
-        raise NotSerialisable(f"a key of type {type(key).__name__}")
+        raise NotSerialisable(f"a key of type {type_of(key).__name__}")
     return _json_text(said)  # 1 → "1", True → "true", None → "null"
 
 
@@ -116,7 +122,7 @@ def _rank(item: Any) -> tuple[int, Any]:
     return (0 if item is None or type(item) is bool else 3), _json_text(item)
 
 
-def _other(value: Any, kind: type, open_ids: set[int]) -> Any:
+def _other(value: Any, kind: type[Any], open_ids: set[int]) -> Any:
     """Everything but the exact classes that JSON has."""
     if issubclass(kind, Enum):
         plain = type(value.value) in (str, int, float, bool)
@@ -127,7 +133,7 @@ def _other(value: Any, kind: type, open_ids: set[int]) -> Any:
         return _plain(int.__int__(value), open_ids)
     if issubclass(kind, float):
         return _plain(float.__float__(value), open_ids)
-    if issubclass(kind, bytes | bytearray | memoryview):
+    if issubclass(kind, _BYTES):
         said = text_or_bytes(bytes(value))
         return said if type(said) is str else b2a_base64(bytes(value), newline=False).decode()
     for base in kind.__mro__:
@@ -140,27 +146,27 @@ def _other(value: Any, kind: type, open_ids: set[int]) -> Any:
     return _container(value, read, open_ids)
 
 
-def _reader_of(kind: type) -> Callable[[Any, set[int]], Any] | None:
+def _reader_of(kind: type[Any]) -> Callable[[Any, set[int]], Any] | None:
     """How to read an object that holds others; None for a type that JSON has no form for."""
     if hasattr(kind, "__dataclass_fields__") or hasattr(kind, "__value_fields__"):
         return _fields
     if callable(getattr(kind, "model_dump", None)):  # pydantic's models, and what behaves like them
         return lambda value, open_ids: _plain(value.model_dump(mode="json"), open_ids)
-    if issubclass(kind, tuple) and hasattr(kind, "_fields"):
+    if issubclass(kind, _TUPLE) and hasattr(kind, "_fields"):
         return lambda value, open_ids: _pairs(dict(zip(value._fields, value, strict=True)), open_ids)
     if issubclass(kind, Mapping):
         return _pairs
     if issubclass(kind, Set):
         return _sorted
-    if issubclass(kind, Sequence | ValuesView | deque):
+    if issubclass(kind, _SEQUENCES):
         return _items
     return None
 
 
 def _fields(value: Any, open_ids: set[int]) -> dict[str, Any]:
-    kind: Any = type(value)
+    kind: Any = type_of(value)
     if hasattr(kind, "__value_fields__"):
-        names = list(kind.__value_fields__)
+        names: list[str] = list(kind.__value_fields__)
     else:
         # The mapping also has ClassVar and InitVar pseudo-fields; `dataclasses` marks the real ones by this name.
         names = [name for name, each in kind.__dataclass_fields__.items() if each._field_type.name == "_FIELD"]

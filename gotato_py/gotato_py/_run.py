@@ -37,7 +37,7 @@ class Setup:
 
     __slots__ = (
         "agent_id", "builder", "clock", "extensions", "ids", "instructions", "interrupts", "limits", "model",
-        "model_name", "name", "options", "retry", "toolset", "transcript",
+        "model_name", "monotonic", "name", "options", "result_bytes", "retry", "toolset", "transcript",
     )  # fmt: skip
 
     agent_id: str
@@ -53,7 +53,9 @@ class Setup:
     options: ModelOptions
     retry: RetryPolicy
     clock: Clock
+    monotonic: Callable[[], float]
     ids: Ids
+    result_bytes: int | None
     interrupts: tuple[type[BaseException], ...]
 
 
@@ -199,9 +201,8 @@ class Run:
 
     def count(self, usage: Usage) -> None:
         """Counts tokens into the run and its turn."""
-        if usage is not NO_USAGE:
-            self.usage = self.usage + usage
-            self.turn_usage = self.turn_usage + usage
+        self.usage = self.usage + usage
+        self.turn_usage = self.turn_usage + usage
 
     def drain(self) -> Iterator[Event]:
         """What the stream has not seen yet."""

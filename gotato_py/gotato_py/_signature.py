@@ -18,17 +18,26 @@ from ._conversion import Convert
 from ._docstrings import parse_docstring
 from .errors import InvalidArgument
 from .schema import Validator, compile_schema
+from .tool_spec import ToolSpec
 from .tools import ToolContext
 
 _VARARGS, _VARKEYWORDS, _GENERATOR = 0x04, 0x08, 0x20
 _ASYNCHRONOUS = 0x80 | 0x100 | 0x200  # coroutine, coroutine by decorator, asynchronous generator
-_NONE: Any = object()
+NO_DEFAULT: Any = object()
+_PARTIAL: Any = partial  # Any: its type parameter says nothing here
+_FUNCTION: Any = FunctionType
 
 
 class Plan:
-    """One signature, read: shared by all tools that are made of the same code."""
+    """One signature, read: shared by all tools that are made of the same code.
 
-    __slots__ = ("_validate", "context", "converts", "description", "is_method", "positional", "schema")
+    `simple`: the arguments are the function's keywords as they are. `context` names the parameter that takes the
+    ToolContext, `positional` those that cannot be given by name, each with its default.
+    """
+
+    __slots__ = (
+        "_spec", "_validate", "context", "converts", "description", "is_method", "positional", "schema", "simple",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -45,7 +54,16 @@ class Plan:
         self.positional = positional
         self.context = context
         self.is_method = is_method
+        self.simple = not (converts or positional or context)
+        self._spec: ToolSpec | None = None
         self._validate: Validator | None = None
+
+    def spec(self, name: str) -> ToolSpec:
+        """The spec of a tool that says nothing more about itself."""
+        made = self._spec
+        if made is None or made.name != name:
+            made = self._spec = ToolSpec(name, self.description, self.schema)
+        return made
 
     @property
     def validate(self) -> Validator:
@@ -58,7 +76,7 @@ class Plan:
 class _Target(NamedTuple):
     """The function whose signature counts, how many of its first parameters are taken, and which by name."""
 
-    function: FunctionType
+    function: Any  # a FunctionType, which type checkers would bind like a method
     taken: int
     named: frozenset[str]
 
@@ -69,7 +87,7 @@ def read_plan(function: Callable[..., object], name: str) -> Plan:
     Raises `InvalidArgument`, naming the tool and the parameter, for what cannot be a tool.
     """
     where = f"tool {name!r}"
-    _refuse_asynchronous(function, where)
+    refuse_asynchronous(function, where)
     target = _target(function, where)
     known = _plans.get(id(target.function.__code__))
     if known is not None and known.fits(target):
@@ -105,12 +123,21 @@ _plans: dict[int, _Known] = {}
 
 def _facts(target: _Target) -> tuple[object, ...]:
     function = target.function
-    return target.taken, target.named, id(function.__globals__), function.__annotations__, function.__doc__, function.__qualname__
+    return (
+        target.taken,
+        target.named,
+        id(function.__globals__),
+        function.__annotations__,
+        function.__doc__,
+        function.__qualname__,
+    )
 
 
 def _values(target: _Target) -> tuple[object, ...]:
     """The defaults: compared by identity, for they may be anything."""
-    return (*(target.function.__defaults__ or ()), *(target.function.__kwdefaults__ or {}).values())
+    function = target.function
+    by_keyword: dict[str, object] = function.__kwdefaults__ or {}
+    return (*(function.__defaults__ or ()), *by_keyword.values())
 
 
 def _remember(target: _Target, plan: Plan) -> None:
@@ -121,23 +148,34 @@ def _remember(target: _Target, plan: Plan) -> None:
     _plans[key] = _Known(target, plan, ref(code, lambda gone: _plans.pop(key, None)))
 
 
-def _refuse_asynchronous(function: Callable[..., object], where: str) -> None:
-    inner: Any = function
-    while isinstance(inner, partial | MethodType):
-        inner = inner.func if isinstance(inner, partial) else inner.__func__
+def refuse_asynchronous(function: Callable[..., object], where: str) -> None:
+    """Refuses a callable whose result something asynchronous, or a loop, would have to take."""
+    inner = _inner(function)
     if not isinstance(inner, FunctionType):
-        inner = getattr(type(inner), "__call__", None)  # noqa: B004  # its code is wanted, not whether there is one
-    flags = inner.__code__.co_flags if isinstance(inner, FunctionType) else 0
+        inner = type(inner).__call__
+    flags: int = inner.__code__.co_flags if isinstance(inner, FunctionType) else 0
     if flags & _ASYNCHRONOUS:
         raise InvalidArgument(f"{where} is asynchronous, and this is a synchronous runtime: make it a plain `def`")
     if flags & _GENERATOR:
         raise InvalidArgument(f"{where} is a generator function, whose result nothing would iterate: return a list")
 
 
+def _inner(function: Any) -> Any:  # Any: whatever is callable
+    """The callable inside partials, bound methods and caches, whose own code is Python's."""
+    while not isinstance(function, _FUNCTION):
+        for step in ("func", "__func__", "__wrapped__"):
+            if hasattr(function, step):
+                function = getattr(function, step)
+                break
+        else:
+            return function
+    return function
+
+
 def _target(function: Any, where: str) -> _Target:
     taken, named = 0, frozenset[str]()
     while True:
-        if isinstance(function, partial):
+        if isinstance(function, _PARTIAL):
             taken += len(function.args)
             named |= function.keywords.keys()
             function = function.func
@@ -149,7 +187,9 @@ def _target(function: Any, where: str) -> _Target:
         elif isinstance(function, FunctionType):
             return _Target(function, taken, named)
         else:
-            raise InvalidArgument(f"{where}: a tool is made of a function, method or partial, not of {type(function).__name__}")
+            raise InvalidArgument(
+                f"{where}: a tool is made of a function, method or partial, not of {type(function).__name__}"
+            )
 
 
 def _read(target: _Target, where: str) -> Plan:
@@ -172,7 +212,9 @@ def _read(target: _Target, where: str) -> Plan:
             continue
         place = f"{where}: parameter {name!r}"
         if name not in annotations:
-            raise InvalidArgument(f"{place} has no annotation; write its type, as in `{name}: {_example(defaults, name)}`")
+            raise InvalidArgument(
+                f"{place} has no annotation; write its type, as in `{name}: {_example(defaults, name)}`"
+            )
         annotation = annotations[name]
         if _is_context(annotation, resolve):
             if context:
@@ -181,9 +223,9 @@ def _read(target: _Target, where: str) -> Plan:
         else:
             built.add(name, annotation, place, required=name not in defaults, default=defaults.get(name, ...))
         if index < code.co_posonlyargcount:
-            positional.append((name, defaults.get(name, _NONE)))
+            positional.append((name, defaults.get(name, NO_DEFAULT)))
     schema: dict[str, object] = built.finish()
-    definitions = describer.finish()
+    definitions = describer.definitions.finish()
     if definitions:
         schema["$defs"] = definitions
     converts = tuple([(name, convert) for name, convert in built.converts.items() if convert is not None])
@@ -195,7 +237,9 @@ def _refuse_variable(code: CodeType, where: str) -> None:
     for flag, stars in ((_VARARGS, "*"), (_VARKEYWORDS, "**")):
         if code.co_flags & flag:
             name = code.co_varnames[at]
-            raise InvalidArgument(f"{where}: parameter {stars + name!r} has no schema; name each argument that the model may give")
+            raise InvalidArgument(
+                f"{where}: parameter {stars + name!r} has no schema; name each argument that the model may give"
+            )
 
 
 def _is_method(target: _Target, names: tuple[str, ...], annotations: Mapping[str, object]) -> bool:
@@ -219,7 +263,7 @@ def _is_context(annotation: Any, resolve: Resolve) -> bool:
             return False
         try:
             annotation = resolve(annotation)
-        except Exception:  # noqa: BLE001  # told when the parameter is described
+        except Exception:  # told when the parameter is described
             return False
     if get_origin(annotation) in (Union, UnionType):
         return any(_is_context(each, resolve) for each in get_args(annotation))
@@ -230,9 +274,9 @@ def _resolver(function: FunctionType) -> Resolve:
     """Evaluates an annotation given as text, with the names that the function itself sees."""
 
     def resolve(text: str) -> object:
-        names = function.__globals__
+        names: dict[str, Any] = function.__globals__
         if function.__closure__:
-            inner = {}
+            inner: dict[str, Any] = {}
             for name, cell in zip(function.__code__.co_freevars, function.__closure__, strict=True):
                 try:
                     inner[name] = cell.cell_contents
@@ -243,7 +287,7 @@ def _resolver(function: FunctionType) -> Resolve:
             return names[text]
         if text.isidentifier():
             return _builtin(text)
-        return eval(text, names)  # noqa: S307  # the program's own source, as `typing.get_type_hints` does
+        return eval(text, names)  # the program's own source, as `typing.get_type_hints` does
 
     return resolve
 
@@ -255,5 +299,3 @@ def _builtin(name: str) -> object:
         return getattr(builtins, name)
     except AttributeError:
         raise NameError(f"name {name!r} is not defined") from None
-
-

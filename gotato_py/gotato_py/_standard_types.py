@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from ._conversion import Convert, Rejected
 from .violations import Failure, described
 
-_INTEGER = re.compile(r"-?[0-9]{1,4000}")
+_INTEGER = r"-?[0-9]{1,4000}"
 
 
 class Standard(NamedTuple):
@@ -54,7 +54,9 @@ STANDARD: Mapping[tuple[str, str], Standard] = {
     ("datetime", "datetime"): _text("date-time", _iso, "a date and time in ISO 8601 format"),
     ("datetime", "date"): _text("date", _iso, "a date in ISO 8601 format"),
     ("datetime", "time"): _text("time", _iso, "a time in ISO 8601 format"),
-    ("datetime", "timedelta"): Standard({"type": "number", "description": "in seconds"}, _seconds, "a number of seconds"),
+    ("datetime", "timedelta"): Standard(
+        {"type": "number", "description": "in seconds"}, _seconds, "a number of seconds"
+    ),
     ("uuid", "UUID"): _text("uuid", _itself, "a UUID"),
     ("decimal", "Decimal"): Standard({"type": ["string", "number"], "format": "decimal"}, _decimal, "a decimal number"),
     ("pathlib", "Path"): _PATH,
@@ -87,8 +89,6 @@ def key_converter(schema: Mapping[str, Any], convert: Convert | None) -> tuple[C
 
 
 def _integer_key(name: Any) -> int:
-    if _INTEGER.fullmatch(name) is None:
+    if re.fullmatch(_INTEGER, name) is None:
         raise Rejected(Failure("a name that is an integer", described(name)))
     return int(name)
-
-

@@ -21,7 +21,8 @@ from .parts import NO_USAGE, StopReason
 
 def take_turn(run: Run) -> Generator[Event, None, bool]:
     """Takes one turn. Returns whether the run is complete."""
-    run.scope.check()
+    if run.scope.cancelled:
+        run.scope.check()
     check_turn(run)
     _open_turn(run)
     request = next_request(run)
@@ -60,7 +61,7 @@ def _open_turn(run: Run) -> None:
     run.turn += 1
     run.turn_usage = NO_USAGE
     run.stop_reason = StopReason.NONE
-    run.turn_started = run.setup.clock.monotonic()
+    run.turn_started = run.setup.monotonic()
     run.turn_open = True
     if run.listening:
         run.emit(TurnStart)

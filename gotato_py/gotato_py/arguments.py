@@ -14,7 +14,7 @@ MAX_DEPTH = 200
 """How deep JSON may be nested: far more than any tool needs, far less than where Python's own limits begin."""
 
 _EXPECTED = "a JSON object"
-_STRINGS_AND_BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[{]|[\]}]', re.DOTALL)
+_STRINGS_AND_BRACKETS = r'"(?:[^"\\]|\\.)*"?|[\[{]|[\]}]'
 
 
 class _Refused(ValueError):
@@ -60,12 +60,13 @@ def parse_arguments(text: str) -> dict[str, Any] | SchemaViolation:  # Any: JSON
         return {} if value is None else SchemaViolation("$", _EXPECTED, described(value))
     if "\\u" in text and ("\\ud" in text or "\\uD" in text):
         value = _cleaned(value)
-    return value
+    made: dict[str, Any] = value
+    return made
 
 
 def _depth(text: str) -> int:
     depth = deepest = 0
-    for token in _STRINGS_AND_BRACKETS.finditer(text):
+    for token in re.finditer(_STRINGS_AND_BRACKETS, text, re.DOTALL):
         first = text[token.start()]
         if first in "[{":
             depth += 1

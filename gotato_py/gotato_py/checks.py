@@ -59,10 +59,7 @@ class RequestHistory:
     id no key is its own, so there only the index in a result's key counts.
     """
 
-    __slots__ = (
-        "_calls", "_count", "_keyless", "_keys", "_message", "_open", "_position", "_slots", "_start", "_strays",
-        "ordered", "problems",
-    )  # fmt: skip
+    __slots__ = ("_count", "_expected", "_message", "_next", "_open", "_position", "_slow", "_start", "ordered", "problems")
 
     def __init__(self, messages: Iterable[Message] = ()) -> None:
         self.ordered: list[Message] = []
@@ -71,10 +68,9 @@ class RequestHistory:
         self._message: AssistantMessage | None = None  # the last message with calls, while only results follow it
         self._position = 0  # its index
         self._start = 0  # where in `ordered` its results begin
-        self._keys: dict[str, int] = {}
-        self._slots: list[ToolMessage | None] = []  # for each of its calls, the result that names its key
-        self._keyless: list[ToolMessage] = []
-        self._strays: list[ToolMessage] = []
+        self._next = 0  # how many results have come, while they come in call order
+        self._expected = ""  # the key of the next one
+        self._slow: _Batch | None = None  # the results of a batch, once one has come out of order
         self._open = 0
         for message in messages:
             self.add(message)
@@ -100,14 +96,17 @@ class RequestHistory:
 
     def add(self, message: Message) -> None:
         """Takes the next message of the history."""
-        if isinstance(message, ToolMessage):
+        if type(message) is ToolMessage:
             self.ordered.append(message)
-            self._take_result(message)
+            if message.result.key == self._expected and self._open and self._slow is None:
+                self._advance()
+            else:
+                self._take_out_of_order(message)
         elif isinstance(message, MESSAGE_TYPES):
             if self._open:
                 self.problems.extend(self._missing())
                 self._sort_results()
-            self._message, self._open = None, 0
+            self._message, self._open, self._slow = None, 0, None
             self.ordered.append(message)
             if isinstance(message, AssistantMessage):
                 self._take_answer(message)
@@ -117,42 +116,54 @@ class RequestHistory:
 
     def tail_problems(self, waiting: Sequence[WaitingCall] = ()) -> list[Problem]:
         """What is wrong if the history ends here: open calls, unless the first of them is one that waits."""
-        opened = self.open_calls
-        if not opened or any(call.key == opened[0][0] for call in waiting):
+        if not self._open:
             return []
-        return self._missing()
+        opened = self.open_calls
+        return [] if any(call.key == opened[0][0] for call in waiting) else self._missing()
 
     def _take_answer(self, message: AssistantMessage) -> None:
         if message.tool_calls:
-            count = len(message.tool_calls)
             self._message, self._position, self._start = message, self._count, len(self.ordered)
-            self._keys = {call_key(message, index): index for index in range(count)}
-            self._slots = [None] * count
-            self._keyless, self._strays, self._open = [], [], count
+            self._open = len(message.tool_calls)
+            self._next, self._expected = 0, message.id + ":0"
         elif is_empty_answer(message):
             self._problem(EMPTY_ANSWER, "the answer is empty, or holds nothing but reasoning and white space")
 
-    def _take_result(self, message: ToolMessage) -> None:
+    def _advance(self) -> None:
+        self._open -= 1
+        self._next += 1
+        if self._open and self._message is not None:
+            self._expected = call_key(self._message, self._next)
+
+    def _take_out_of_order(self, message: ToolMessage) -> None:
         if self._message is None:
             self._problem(PAIRING, "a result without its call: no message with calls comes directly before it")
             return
+        batch = self._batch()
         key = message.result.key
-        index = self._keys.get(key if self._message.id else ":" + key.rpartition(":")[2])
+        index = batch.keys.get(key if self._message.id else ":" + key.rpartition(":")[2])
         if index is None and key and self._message.id:
             self._stray(message, "a result without its call: its key names no call of the message before it")
-        elif not self._open or (index is not None and self._slots[index] is not None):
+        elif not self._open or (index is not None and batch.slots[index] is not None):
             self._stray(message, "a second result: the call has one already")
         else:
             if index is None:
-                self._keyless.append(message)
+                batch.keyless.append(message)
             else:
-                self._slots[index] = message
+                batch.slots[index] = message
             self._open -= 1
             if not self._open:
                 self._sort_results()
 
+    def _batch(self) -> _Batch:
+        """The results so far, each at its call."""
+        if self._slow is None:
+            came = self.ordered[self._start : self._start + self._next]
+            self._slow = _Batch(self._message, [each for each in came if isinstance(each, ToolMessage)])
+        return self._slow
+
     def _stray(self, message: ToolMessage, text: str) -> None:
-        self._strays.append(message)
+        self._batch().strays.append(message)
         self._problem(PAIRING, text)
 
     def _problem(self, rule: int, text: str) -> None:
@@ -160,15 +171,14 @@ class RequestHistory:
 
     def _paired(self) -> list[ToolMessage | None]:
         """The result of each call of the batch."""
-        if not self._keyless:
-            return self._slots
-        keyless = iter(self._keyless)
-        return [next(keyless, None) if result is None else result for result in self._slots]
+        batch = self._batch()
+        keyless = iter(batch.keyless)
+        return [next(keyless, None) if result is None else result for result in batch.slots]
 
     def _sort_results(self) -> None:
-        if len(self._slots) > 1 or self._strays:
+        if self._slow is not None:
             results = [result for result in self._paired() if result is not None]
-            self.ordered[self._start :] = [*results, *self._strays]
+            self.ordered[self._start :] = [*results, *self._slow.strays]
 
     def _missing(self) -> list[Problem]:
         return [
@@ -176,6 +186,19 @@ class RequestHistory:
             for index, result in enumerate(self._paired())
             if result is None
         ]
+
+
+class _Batch:
+    """The results of one message's calls, when they do not simply come in order."""
+
+    __slots__ = ("keyless", "keys", "slots", "strays")
+
+    def __init__(self, message: AssistantMessage | None, came: list[ToolMessage]) -> None:
+        calls = () if message is None else message.tool_calls
+        self.keys = {} if message is None else {call_key(message, index): index for index in range(len(calls))}
+        self.slots: list[ToolMessage | None] = [*came, *[None] * (len(calls) - len(came))]
+        self.keyless: list[ToolMessage] = []
+        self.strays: list[ToolMessage] = []
 
 
 def check_messages(messages: Sequence[Message], waiting: Sequence[WaitingCall] = ()) -> list[Problem]:

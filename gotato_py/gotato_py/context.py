@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol, overload
 
 from ._mapping import EMPTY
-from ._value import field, mapping, replace, value, wrong
+from ._value import field, mapping, replace, unchecked, value, wrong
 from .message_json import message_to_dict
 from .messages import MESSAGE_TYPES, AssistantMessage, Message, ToolMessage, ToolResult, UserMessage
 from .model import DEFAULT_OPTIONS, ModelOptions, ModelRequest
@@ -135,12 +135,19 @@ def sorted_tools(tools: Sequence[ToolSpec]) -> tuple[ToolSpec, ...]:
     return tuple(sorted(tools, key=lambda spec: spec.name))
 
 
+_MARKS: Mapping[tuple[bool, bool], tuple[str | int, ...]] = {
+    (False, False): (),
+    (True, False): ("system",),
+    (False, True): ("tools",),
+    (True, True): ("system", "tools"),
+}
+
+
 def breakpoints(system: str, tools: Sequence[ToolSpec], messages: Sequence[Message]) -> tuple[str | int, ...]:
     """Where cacheable prefixes end: after the system text, after the tools, before the tail."""
-    marks: tuple[str | int, ...] = ("system",) if system else ()
-    if tools:
-        marks += ("tools",)
-    return (*marks, len(messages) - 2) if len(messages) > 1 else marks
+    count = len(messages)
+    tail = (count - 2,) if count > 1 else ()
+    return _MARKS[bool(system), bool(tools)] + tail
 
 
 def _digest(state: str, told: object) -> str:
@@ -151,15 +158,19 @@ def _digest(state: str, told: object) -> str:
 class PrefixHasher:
     """Hashes prefixes of one growing history, each message once, and only when somebody asks."""
 
-    __slots__ = ("_states",)
+    __slots__ = ("_states", "_system", "_tools")
 
     def __init__(self, system: str, tools: Sequence[ToolSpec]) -> None:
-        specs = [[spec.name, spec.description, spec.input_schema] for spec in tools]
-        self._states = [_digest("", [system, specs])]
+        self._system = system
+        self._tools = tools
+        self._states: list[str] = []
 
     def hash_before(self, messages: Sequence[Message], length: int) -> str:
         """The hash of system, tools and the first `length` messages; those hashed before are not looked at again."""
         states = self._states
+        if not states:
+            specs = [[spec.name, spec.description, spec.input_schema] for spec in self._tools]
+            states.append(_digest("", [self._system, specs]))
         for index in range(len(states) - 1, length):
             told = message_to_dict(messages[index])
             told.pop("id", None)
@@ -188,11 +199,14 @@ def assemble_request(
     return request, PrefixHasher(request.system, request.tools).hash_before(context.messages, prefix)
 
 
+_make_request = unchecked(ModelRequest)
+
+
 def lay_out(
     system: str, messages: Sequence[Message], panel: str, tools: tuple[ToolSpec, ...], options: ModelOptions
 ) -> ModelRequest:
     """The request in cache order; `tools` are sorted already."""
     shown = with_panel(messages, panel) if panel else messages
-    return ModelRequest(system, shown, tools, options, breakpoints(system, tools, shown))
+    return _make_request(system, shown, tools, options, breakpoints(system, tools, shown))
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
+from ._guards import is_sequence
 from ._mapping import EMPTY
-from ._value import field, mapping, value, wrong
+from ._value import field, instance_of, mapping, value, wrong
 from .errors import InvalidArgument
 from .messages import Message
 from .parts import StopReason, ToolCall, Usage, member_of
@@ -15,7 +16,7 @@ from .tool_spec import ToolSpec
 
 
 def _strings(where: str, given: Any) -> tuple[str, ...]:
-    if isinstance(given, str) or not isinstance(given, Sequence) or not all(isinstance(each, str) for each in given):
+    if not is_sequence(given) or not all(isinstance(each, str) for each in given):
         raise wrong(where, "a sequence of str", given)
     return tuple(given)
 
@@ -58,16 +59,14 @@ class ModelOptions:
 DEFAULT_OPTIONS = ModelOptions()
 
 
-def _options(where: str, given: Any) -> ModelOptions:
-    if not isinstance(given, ModelOptions):
-        raise wrong(where, "a ModelOptions", given)
-    return given
-
-
-def _sequence(where: str, given: Any) -> Any:
-    if isinstance(given, str) or not isinstance(given, Sequence):
+def _sequence(where: str, given: Any) -> Sequence[Any]:
+    if not is_sequence(given):
         raise wrong(where, "a sequence", given)
     return given
+
+
+def _tools(where: str, given: Any) -> tuple[ToolSpec, ...]:
+    return tuple(_sequence(where, given))
 
 
 @value
@@ -80,27 +79,9 @@ class ModelRequest:
 
     system: str = ""
     messages: Sequence[Message] = field(default=(), check=_sequence)
-    tools: tuple[ToolSpec, ...] = field(default=(), check=lambda where, given: tuple(_sequence(where, given)))
-    options: ModelOptions = field(default=DEFAULT_OPTIONS, check=_options)
+    tools: tuple[ToolSpec, ...] = field(default=(), check=_tools)
+    options: ModelOptions = field(default=DEFAULT_OPTIONS, check=instance_of(ModelOptions))
     cache_breakpoints: tuple[str | int, ...] = ()
-
-
-def _call(where: str, given: Any) -> ToolCall:
-    if not isinstance(given, ToolCall):
-        raise wrong(where, "a ToolCall", given)
-    return given
-
-
-def _tokens(where: str, given: Any) -> Usage | None:
-    if given is not None and not isinstance(given, Usage):
-        raise wrong(where, "a Usage or None", given)
-    return given
-
-
-def _known_tokens(where: str, given: Any) -> Usage:
-    if not isinstance(given, Usage):
-        raise wrong(where, "a Usage", given)
-    return given
 
 
 @value
@@ -139,14 +120,14 @@ class ToolCallDelta:
 class ToolCallReady:
     """A call that is complete. Only these are calls: one seen as deltas alone is none."""
 
-    call: ToolCall = field(check=_call)
+    call: ToolCall = field(check=instance_of(ToolCall))
 
 
 @value
 class UsageUpdate:
     """Tokens used so far; replaces what was reported before. `Done.usage` wins over it."""
 
-    usage: Usage = field(check=_known_tokens)
+    usage: Usage = field(check=instance_of(Usage))
 
 
 @value
@@ -166,7 +147,7 @@ class Done:
     """The end of an answer: exactly one, and the last event."""
 
     stop_reason: StopReason = field(default=StopReason.END_TURN, check=member_of(StopReason))
-    usage: Usage | None = field(default=None, check=_tokens)
+    usage: Usage | None = field(default=None, check=instance_of(Usage, optional=True))
     response_id: str = ""
     model: str = ""
 

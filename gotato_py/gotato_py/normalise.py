@@ -1,4 +1,4 @@
-"""What a tool returned or raised, as the parts and the text of its result: made at the boundary, before anything sees it."""
+"""What a tool returned or raised, as the parts and the text of its result: made before anything else sees it."""
 
 from __future__ import annotations
 
@@ -8,21 +8,27 @@ from json import JSONEncoder
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Any, NamedTuple
 
-from ._cut import bound_parts as bound_parts
-from ._returned import NotSerialisable, text_or_bytes, to_json
+from ._cut import bound_parts
+from ._returned import NotSerialisable, text_or_bytes, to_json, type_of
 from ._text import well_formed
 from .errors import ToolError
 from .messages import MESSAGE_TYPES, ToolResult
 from .parts import PART_TYPES, FilePart, Part, TextPart, ToolResultStatus
 from .tools import Pending
 
+__all__ = ["Interrupts", "Outcome", "bound_parts", "describe_exception", "normalise"]
+
 Interrupts = tuple[type[BaseException], ...]
 
 _OK, _FAILED, _PENDING = ToolResultStatus.OK, ToolResultStatus.FAILED, ToolResultStatus.PENDING
 _json_text = JSONEncoder(ensure_ascii=False, allow_nan=False).encode
-_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]{4,}")
+_ADDRESS = r" at 0x[0-9a-fA-F]{4,}"
 _LONGEST_ERROR = 8192
-_BYTES = (bytes, bytearray, memoryview)
+_PLAIN_SEQUENCES: Any = (list, tuple)  # Any: else pyright narrows what is tested to list[Unknown], and so below
+_BYTES: Any = (bytes, bytearray, memoryview)
+_GENERATOR: Any = (GeneratorType, Iterator)
+_COROUTINE: Any = CoroutineType
+_AWAITED: Any = (Awaitable, AsyncGeneratorType)
 _UNKNOWN = "is not serialisable"
 
 
@@ -61,7 +67,7 @@ def normalise(returned: object, interrupts: Interrupts = (KeyboardInterrupt,)) -
         raise
     except NotSerialisable as error:
         return _refused(kind, f"{_UNKNOWN} ({error})" if str(error) else _UNKNOWN)
-    except BaseException as error:  # noqa: BLE001  # the object's own code may raise anything
+    except BaseException as error:  # the object's own code may raise anything
         return _refused(kind, f"{_UNKNOWN} ({type(error).__name__} while it was read)")
 
 
@@ -69,11 +75,11 @@ def _refused(kind: type, problem: str) -> Outcome:
     return Outcome(_FAILED, error=f"a result of type {_name_of(kind)} {problem}; the tool did run")
 
 
-def _name_of(kind: type) -> str:
+def _name_of(kind: type[Any]) -> str:
     return well_formed(type.__dict__["__name__"].__get__(kind))  # a metaclass may answer `kind.__name__` as it likes
 
 
-def _normalise(returned: Any, kind: type) -> Outcome:  # Any: whatever a tool returned
+def _normalise(returned: Any, kind: type[Any]) -> Outcome:  # Any: whatever a tool returned
     if issubclass(kind, PART_TYPES):
         return Outcome(_OK, (returned,))
     if issubclass(kind, BaseException):
@@ -89,20 +95,21 @@ def _normalise(returned: Any, kind: type) -> Outcome:  # Any: whatever a tool re
     problem = _not_data(returned, kind)
     if problem:
         return _refused(kind, problem)
-    if issubclass(kind, list | tuple) and not hasattr(kind, "_fields"):
-        if any(issubclass(type(item), PART_TYPES) for item in returned):
-            return _several(returned)
+    if issubclass(kind, _PLAIN_SEQUENCES) and not hasattr(kind, "_fields"):
+        mixed: list[Any] | tuple[Any, ...] = returned
+        if any(issubclass(type(item), PART_TYPES) for item in mixed):
+            return _several(mixed)
     return Outcome(_OK, _parts_of(returned, kind))
 
 
-def _not_data(returned: Any, kind: type) -> str:
+def _not_data(returned: Any, kind: type[Any]) -> str:
     """Why the object is none that has a value yet; "" if it may be data."""
-    if issubclass(kind, CoroutineType):
+    if issubclass(kind, _COROUTINE):
         returned.close()  # or Python warns that it was never awaited
         return f"{_UNKNOWN} (an async tool in a synchronous runtime: nothing awaits it)"
-    if issubclass(kind, GeneratorType | Iterator):
+    if issubclass(kind, _GENERATOR):
         return f"{_UNKNOWN} (it was not iterated; return a list)"
-    if issubclass(kind, Awaitable | AsyncGeneratorType) or hasattr(kind, "__aiter__"):
+    if issubclass(kind, _AWAITED) or hasattr(kind, "__aiter__"):
         return f"{_UNKNOWN} (it is for an async tool, and this is a synchronous runtime)"
     return ""
 
@@ -111,7 +118,7 @@ def _several(returned: list[Any] | tuple[Any, ...]) -> Outcome:
     """A sequence of parts, with other data between them."""
     parts: list[Part] = []
     for item in returned:
-        kind = type(item)
+        kind = type_of(item)
         if issubclass(kind, PART_TYPES):
             parts.append(item)
         elif item is not None and not (issubclass(kind, BaseException) or _not_data(item, kind)):
@@ -121,7 +128,7 @@ def _several(returned: list[Any] | tuple[Any, ...]) -> Outcome:
     return Outcome(_OK, tuple(parts))
 
 
-def _parts_of(returned: Any, kind: type) -> tuple[Part, ...]:
+def _parts_of(returned: Any, kind: type[Any]) -> tuple[Part, ...]:
     """Data as one part; none for empty text."""
     if issubclass(kind, _BYTES):
         value: Any = text_or_bytes(bytes(returned))
@@ -145,12 +152,12 @@ def describe_exception(error: BaseException, interrupts: Interrupts = (KeyboardI
         text = well_formed(str(error))
     except interrupts:
         raise
-    except BaseException:  # noqa: BLE001  # the exception's own code may raise anything
+    except BaseException:  # the exception's own code may raise anything
         return name
     if issubclass(type(error), ToolError):
         return text or name
     if len(text) > _LONGEST_ERROR:
         text = text[:_LONGEST_ERROR] + "..."
     if " at 0x" in text:
-        text = _ADDRESS.sub("", text)
+        text = re.sub(_ADDRESS, "", text)
     return f"{name}: {text}" if text else name

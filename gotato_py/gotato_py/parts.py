@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from ._guards import is_sequence
 from ._hashing import hash_of
 from ._text import well_formed
-from ._value import Text, extra_field, field, value, wrong
+from ._value import Text, exactly, extra_field, field, value, wrong
 from .errors import InvalidArgument
 
 E = TypeVar("E", bound=StrEnum)
@@ -49,14 +49,11 @@ def member_of(kind: type[E]) -> Any:
     said = f"must be one of {', '.join(kind)}"
 
     def check(where: str, given: Any) -> E:
-        if given.__class__ is kind:
-            found: E = given
-            return found
         if isinstance(given, str) and given in members:
             return members[given]
         raise InvalidArgument(f"{where} {said}")
 
-    return check
+    return exactly(kind, check)
 
 
 def _count(where: str, given: Any) -> int:

@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from typing import Any
 
-from . import _schema_checks as checks
-from ._schema_checks import Check, every
+from . import _schema_shapes as shapes
+from ._schema_values import ARRAY, MAPPING, Check, Malformed, count_of, mapping_of, names_of, nothing
 from .errors import InvalidArgument
 from .violations import SchemaViolation
 
@@ -28,7 +29,19 @@ SchemaCompiler = Callable[[Mapping[str, object]], Validator]
 """Makes a validator for a schema, or raises `InvalidArgument` for one that it cannot check."""
 
 ANNOTATIONS = frozenset(
-    "format title description default examples deprecated readOnly writeOnly $schema $id $comment".split()
+    {
+        "$comment",
+        "$id",
+        "$schema",
+        "default",
+        "deprecated",
+        "description",
+        "examples",
+        "format",
+        "readOnly",
+        "title",
+        "writeOnly",
+    }
 )
 _TOO_DEEP = SchemaViolation("$", "a value that is not nested too deeply to be checked", "deeper nesting")
 
@@ -96,68 +109,66 @@ class _Compiler:
         """The error for one place of the schema."""
         return InvalidArgument(f"{_prefix(self.where)}JSON Schema at {path}: {problem}")
 
-    def schema(self, schema: object, path: str, owner: str | None) -> Check | None:
+    def schema(self, schema: Any, path: str, owner: str | None) -> Check | None:
         """The check of one schema; None where everything fits."""
         if schema is True:
             return None
         if schema is False:
-            return checks.nothing
-        if not isinstance(schema, Mapping):
+            return nothing
+        if not isinstance(schema, MAPPING):
             raise self.wrong(path, f"a schema must be an object or a boolean, not {type(schema).__name__}")
         for keyword in schema:
             if keyword not in KEYWORDS and keyword not in ANNOTATIONS:
                 hint = "it is outside the supported subset; give the agent a schema_compiler= for full JSON Schema"
                 raise self.wrong(f"{path}/{keyword}", f"keyword {keyword!r}: {hint}")
-        known: Mapping[str, object] = schema
-        made: list[Check | None] = []
         try:
-            self.define(known, path)
-            made = [build(known) for keywords, build in checks.GROUPS if not keywords.isdisjoint(known)]
-        except checks.Malformed as error:
+            made: list[Check | None] = [
+                build(schema) for keywords, build in shapes.GROUPS if not keywords.isdisjoint(schema)
+            ]
+            made.append(self.structure(schema, path))
+            definitions = mapping_of(schema, "$defs")
+        except Malformed as error:
             raise self.wrong(f"{path}/{error.keyword}", f"keyword {error.keyword!r} {error.problem}") from None
-        made += [self.structure(known, path), self.array(known, path), *self.combined(known, path, owner)]
-        return every([check for check in made if check is not None])
+        self.define(definitions, path)
+        made += [self.array(schema, path), *self.combined(schema, path, owner)]
+        return shapes.every([check for check in made if check is not None])
 
-    def define(self, schema: Mapping[str, object], path: str) -> None:
+    def define(self, definitions: Mapping[str, object], path: str) -> None:
         """Compiles `$defs`, so that a mistake in an unused one is found too."""
-        for name in checks.mapping_of(schema, "$defs"):
+        for name, each in definitions.items():
             if path == "#":
                 self.target(f"#/$defs/{name.replace('~', '~0').replace('/', '~1')}", path)
             else:
-                self.schema(checks.mapping_of(schema, "$defs")[name], f"{path}/$defs/{name}", None)
+                self.schema(each, f"{path}/$defs/{name}", None)
 
     def structure(self, schema: Mapping[str, object], path: str) -> Check | None:
-        """The check of objects, fused with `type` where that is "object" alone."""
-        if checks.OBJECT_KEYWORDS.isdisjoint(schema):
+        """The check of an object's properties, and of how many there are."""
+        if shapes.OBJECT_KEYWORDS.isdisjoint(schema):
             return None
-        try:
-            given = checks.mapping_of(schema, "properties")
-            required = checks.names_of(schema, "required")
-            least, most = checks.count_of(schema, "minProperties"), checks.count_of(schema, "maxProperties")
-        except checks.Malformed as error:
-            raise self.wrong(f"{path}/{error.keyword}", f"keyword {error.keyword!r} {error.problem}") from None
+        given, required = mapping_of(schema, "properties"), names_of(schema, "required")
+        least, most = count_of(schema, "minProperties"), count_of(schema, "maxProperties")
         properties = {name: self.schema(each, f"{path}/properties/{name}", None) for name, each in given.items()}
         extra = schema.get("additionalProperties", True)
         if extra is False:
-            additional: Check | None = checks.no_such_property(list(properties))
+            additional: Check | None = shapes.no_such_property(list(properties))
         else:
             additional = self.schema(extra, f"{path}/additionalProperties", None)
-        return checks.object_check(required, properties, additional, least, most)
+        return shapes.object_check(required, properties, additional, least, most)
 
     def array(self, schema: Mapping[str, object], path: str) -> Check | None:
         """The check of an array's items; counts and uniqueness are checks of their own."""
         if "items" not in schema and "prefixItems" not in schema:
             return None
         items = schema.get("items", True)
-        if isinstance(items, list | tuple):
+        if isinstance(items, ARRAY):
             raise self.wrong(f"{path}/items", "keyword 'items' must be one schema; for one each, use prefixItems")
         first = self.several(schema, "prefixItems", path, None) if "prefixItems" in schema else []
-        return checks.items_check(first, self.schema(items, f"{path}/items", None))
+        return shapes.items_check(first, self.schema(items, f"{path}/items", None))
 
     def several(self, schema: Mapping[str, object], keyword: str, path: str, owner: str | None) -> list[Check | None]:
         """The checks of a keyword that takes a list of schemas."""
-        given = schema[keyword]
-        if not isinstance(given, list | tuple) or not given:
+        given: Any = schema[keyword]
+        if not isinstance(given, ARRAY) or not given:
             raise self.wrong(f"{path}/{keyword}", f"keyword {keyword!r} must be a list of schemas, not empty")
         return [self.schema(each, f"{path}/{keyword}/{index}", owner) for index, each in enumerate(given)]
 
@@ -169,9 +180,9 @@ class _Compiler:
         if "allOf" in schema:
             made += self.several(schema, "allOf", path, owner)
         if "anyOf" in schema:
-            made.append(checks.any_of(self.several(schema, "anyOf", path, owner)))
+            made.append(shapes.any_of(self.several(schema, "anyOf", path, owner)))
         if "oneOf" in schema:
-            made.append(checks.one_of(self.several(schema, "oneOf", path, owner)))
+            made.append(shapes.one_of(self.several(schema, "oneOf", path, owner)))
         return made
 
     def ref(self, given: object, path: str, owner: str | None) -> Check | None:
@@ -184,18 +195,18 @@ class _Compiler:
         if owner is not None:
             self.edges.setdefault(owner, set()).add(pointer)
         cell = self.target(pointer, path)
-        return cell[0] if cell else checks.later(cell)
+        return cell[0] if cell else shapes.later(cell)
 
     def target(self, pointer: str, path: str) -> list[Check | None]:
         """The cell for a pointer's check: empty while that is being compiled."""
         cell = self.cells.get(pointer)
         if cell is None:
-            found: object = self.root
+            found: Any = self.root
             for step in pointer.split("/")[1:]:
                 step = step.replace("~1", "/").replace("~0", "~")
-                if isinstance(found, Mapping) and step in found:
+                if isinstance(found, MAPPING) and step in found:
                     found = found[step]
-                elif isinstance(found, list | tuple) and step.isdecimal() and int(step) < len(found):
+                elif isinstance(found, ARRAY) and step.isdecimal() and int(step) < len(found):
                     found = found[int(step)]
                 else:
                     raise self.wrong(path, f"keyword '$ref': there is no {pointer}")
@@ -220,5 +231,5 @@ class _Compiler:
 
 
 KEYWORDS = frozenset({"$ref", "$defs", "allOf", "anyOf", "oneOf", "items", "prefixItems"}).union(
-    checks.OBJECT_KEYWORDS, *[keywords for keywords, _ in checks.GROUPS]
+    shapes.OBJECT_KEYWORDS, *[keywords for keywords, _ in shapes.GROUPS]
 )

@@ -28,27 +28,22 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The machine's own clocks."""
+    """The machine's own clocks: `time()` in Unix seconds, `monotonic()` in seconds that never run backwards."""
 
     __slots__ = ()
 
-    def time(self) -> float:
-        """Unix seconds."""
-        return time.time()
-
-    def monotonic(self) -> float:
-        """Seconds that never run backwards."""
-        return time.monotonic()
+    monotonic = staticmethod(time.monotonic)
+    time = staticmethod(time.time)
 
     def wait(self, scope: Scope, seconds: float) -> bool:
         """Waits on a lock that the scope's end releases: interruptible by `cancel` from threads and signal handlers."""
-        until = time.monotonic() + seconds
+        until = self.monotonic() + seconds
         wakeup = allocate_lock()
         wakeup.acquire()
         unregister = scope.on_end(wakeup.release)
         try:
             while not scope.cancelled:  # a lock's timeout may end a hair early
-                rest = until - time.monotonic()
+                rest = until - self.monotonic()
                 if rest <= 0:
                     break
                 left = scope.remaining()
@@ -99,15 +94,18 @@ class Scope:
     each step that must happen once is one atomic dict operation.
     """
 
-    __slots__ = ("__weakref__", "_callbacks", "_clock", "_deadline", "_end", "_parent")
+    __slots__ = ("__weakref__", "_callbacks", "_clock", "_deadline", "_end", "_nearest", "_now", "_outer", "_parent")
 
     def __init__(self, timeout: float | None = None, *, clock: Clock | None = None) -> None:
         self._clock: Clock = SYSTEM_CLOCK if clock is None else clock
         seconds = checked_timeout("Scope.timeout", timeout)
-        self._deadline = None if seconds is None or seconds == inf else self._clock.monotonic() + seconds
+        self._now = self._clock.monotonic
+        self._deadline = None if seconds is None or seconds == inf else self._now() + seconds
         self._end: dict[str, _End] = {}
         self._callbacks: dict[object, _Registration] = {}
         self._parent: Scope | None = None
+        self._outer: tuple[dict[str, _End], ...] = ()  # the ends of the scopes around it
+        self._nearest = self._deadline  # the first of all their deadlines
 
     def __repr__(self) -> str:
         if self.cancelled:
@@ -124,10 +122,19 @@ class Scope:
         """Whether the scope has ended, cancelled or out of time."""
         if self._end:
             return True
+        for end in self._outer:
+            if end:
+                break
+        else:
+            if self._nearest is None or self._now() < self._nearest:
+                return False
+        return self._take_end()
+
+    def _take_end(self) -> bool:
+        """Ends with whichever end was the first, whenever somebody looks."""
         parent, deadline = self._parent, self._deadline
         inherited = parent._end["end"] if parent is not None and parent.cancelled else None
-        if deadline is not None and self._clock.monotonic() >= deadline:
-            # The nearer end wins, whenever somebody looks.
+        if deadline is not None and self._now() >= deadline:
             own = _End(True, _DEADLINE_REASON, deadline)
             inherited = own if inherited is None or own.at < inherited.at else inherited
         if inherited is None:
@@ -152,7 +159,7 @@ class Scope:
         inherited = None if self._parent is None else self._parent.remaining()
         if self._deadline is None:
             return inherited
-        own = max(0.0, self._deadline - self._clock.monotonic())
+        own = max(0.0, self._deadline - self._now())
         return own if inherited is None else min(own, inherited)
 
     def cancel(self, reason: str = "") -> bool:
@@ -162,7 +169,7 @@ class Scope:
         if self.cancelled:
             self._run_callbacks()  # none is left, unless an interrupt hit the thread that ended it
             return False
-        return self._finish(_End(False, reason, self._clock.monotonic()))
+        return self._finish(_End(False, reason, self._now()))
 
     def check(self) -> None:
         """Raises `Cancelled` or `DeadlineExceeded` once the scope has ended."""
@@ -206,6 +213,9 @@ class Scope:
         """A scope that ends with this one, or earlier by itself; the nearer end wins."""
         made = Scope(timeout, clock=self._clock)
         made._parent = self
+        made._outer = (self._end, *self._outer)
+        if made._nearest is None or (self._nearest is not None and self._nearest < made._nearest):
+            made._nearest = self._nearest
         return made
 
     def _parent_ended(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Generic, Protocol, TypeVar, cast
+from typing import Generic, Protocol, TypeVar
 
 from ._mapping import EMPTY
 from ._value import value, wrong
@@ -51,7 +51,7 @@ class ToolContext(Generic[D]):
         on_charge: Callable[[Usage], None] = drop_usage,
     ) -> None:
         self.name = name
-        self.arguments: Mapping[str, object] = MappingProxyType(cast("dict[str, object]", arguments))
+        self.arguments: Mapping[str, object] = MappingProxyType(arguments)  # type: ignore[arg-type]  # any mapping will do
         self.run_id = run_id
         self.turn = turn
         self.call_id = call_id
@@ -59,7 +59,7 @@ class ToolContext(Generic[D]):
         self.index = index
         self.effect = effect
         self.scope = Scope() if scope is None else scope
-        self.deps = cast("D", deps)
+        self.deps: D = deps  # type: ignore[assignment]  # without deps, D is None
         self._on_progress = on_progress
         self._on_charge = on_charge
 

@@ -1,4 +1,4 @@
-"""What is wrong with a JSON value: where, what was expected, what came. Never the value itself: that may be a prompt."""
+"""What is wrong with a JSON value: where, what was expected, what came. Never the value itself: it may be a prompt."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from ._value import value
 
 _LONGEST_STEP = 60
+_ARRAY: Any = (list, tuple)  # Any: else pyright narrows what is tested to list[Unknown]
 
 
 @value
@@ -34,7 +35,9 @@ class Failure:
 
     def violation(self) -> SchemaViolation:
         """The violation, its path written out from the root."""
-        return SchemaViolation("$" + "".join([_written(step) for step in reversed(self.steps)]), self.expected, self.got)
+        return SchemaViolation(
+            "$" + "".join([_written(step) for step in reversed(self.steps)]), self.expected, self.got
+        )
 
 
 def _written(step: object) -> str:
@@ -57,6 +60,6 @@ def described(value: Any) -> str:  # Any: whatever came where JSON was expected
         return f"a string of {len(value)} characters" if value else "an empty string"
     if isinstance(value, dict):
         return "an object"
-    if isinstance(value, list | tuple):
+    if isinstance(value, _ARRAY):
         return f"an array of {len(value)} items" if value else "an empty array"
     return f"a Python {kind.__name__}"

@@ -1,0 +1,130 @@
+"""Putting tool calls together from the chat dialect's deltas, as servers really send them.
+
+`index` is a key, where it is there at all: it may be missing, start at 1, have gaps, or be 0 for every call. An empty
+id or name means "as before". A new id alone is no new call (some servers make one up for every chunk); a new id with a
+name, on a call whose arguments are complete, is one.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from gotato_py import ToolCall, ToolCallDelta
+
+from ._json import Object, clean, dump_text, is_object, obj, parse_strict, text
+
+_SEEDS = ("{}", "null", "")
+
+
+@dataclass(slots=True)
+class _Call:
+    position: int
+    id: str = ""
+    name: str = ""
+    fragments: list[str] = field(default_factory=list[str])
+    seed: str = ""
+    told: bool = False
+
+    @property
+    def raw(self) -> str:
+        return "".join(self.fragments)
+
+    def complete(self) -> bool:
+        """Whether the arguments are a whole object. The look at the end spares most parsing of unfinished ones."""
+        if not (self.fragments[-1] if self.fragments else self.seed).rstrip().endswith("}"):
+            return False
+        try:
+            return isinstance(parse_strict(self.raw or self.seed), dict)
+        except ValueError:
+            return False
+
+
+class CallAssembler:
+    """The calls of one answer, in the order in which they first appeared."""
+
+    def __init__(self, own_name: Callable[[str], str]) -> None:
+        self._own_name = own_name
+        self._calls: list[_Call] = []
+        self._by_index: dict[int | str, _Call] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._calls)
+
+    def add(self, entry: Object) -> Iterator[ToolCallDelta]:
+        """One element of `delta.tool_calls`."""
+        function = obj(entry.get("function"))
+        call_id, name = text(entry.get("id")), text(function.get("name"))
+        arguments = function.get("arguments")
+        fragment = dump_text(arguments) if is_object(arguments) else text(arguments)
+        call = self._find(entry.get("index"), call_id, name, fragment)
+        call.id = call.id or call_id
+        if name and name != call.name and not (call.fragments or call.seed):
+            call.name += name
+        yield from self._extend(call, fragment)
+
+    def add_legacy(self, function: Object) -> Iterator[ToolCallDelta]:
+        """`delta.function_call`, the deprecated form: one call, without id and index."""
+        return self.add({"index": "function_call", "function": function})
+
+    def finish(self, cut: bool) -> Iterator[ToolCall]:
+        """The calls. After a `cut` the arguments stay as they came: half of them is nothing to repair."""
+        for call in self._calls:
+            name = clean(self._own_name(call.name))
+            yield ToolCall(
+                call.id or f"call_{uuid.uuid4().hex[:24]}", name, _arguments(clean(call.raw or call.seed), cut)
+            )
+
+    def _extend(self, call: _Call, fragment: str) -> Iterator[ToolCallDelta]:
+        if not call.fragments and fragment.strip() in _SEEDS:
+            # A placeholder, dropped if more follows; at the end it is all there is.
+            call.seed = fragment.strip() or call.seed
+            fragment = ""
+        elif fragment:
+            call.fragments.append(fragment)
+        if fragment or not call.told:
+            name = "" if call.told else self._own_name(call.name)
+            call.told = True
+            yield ToolCallDelta(call.position, name, clean(fragment))
+
+    def _find(self, index: object, call_id: str, name: str, fragment: str) -> _Call:
+        key = index if isinstance(index, int | str) else None
+        call = self._by_index.get(key) if key is not None else self._without_index(call_id)
+        if call is None or _begins_another(call, call_id, name, fragment, indexed=key is not None):
+            call = _Call(len(self._calls))
+            self._calls.append(call)
+            if key is not None:
+                self._by_index[key] = call
+        return call
+
+    def _without_index(self, call_id: str) -> _Call | None:
+        same = (call for call in reversed(self._calls) if call_id and call.id == call_id)
+        return next(same, self._calls[-1] if self._calls else None)
+
+
+def _begins_another(call: _Call, call_id: str, name: str, fragment: str, *, indexed: bool) -> bool:
+    """Whether an entry that points at `call` is the first of another one."""
+    if not name or (call_id and call_id == call.id):
+        return False
+    if call_id and call.id:
+        return call.complete() or (name != call.name and not call.fragments)
+    if not indexed and name != call.name:
+        return True
+    return bool(fragment) and call.complete()
+
+
+def _arguments(raw: str, cut: bool) -> str:
+    """The arguments as the model sent them, but for what servers do to them: nothing for none, JSON inside a string."""
+    if cut:
+        return raw
+    if raw.strip() in _SEEDS:
+        return "{}"
+    if raw.lstrip().startswith('"'):
+        try:
+            inner = parse_strict(raw)
+            if isinstance(inner, str) and isinstance(parse_strict(inner), dict):
+                return inner
+        except ValueError:
+            pass
+    return raw

@@ -1,0 +1,146 @@
+"""A neutral request as the body of "Create chat completion" (OpenAI's API reference).
+
+What the dialect cannot say: `reasoning_budget` is refused (OpenRouter takes it), since a bound that is not kept costs
+money; `reasoning_summary` and `cache_breakpoints` are left out, since the answer is the same without them. Where a
+server takes no `metadata` it is left out as well. Without tools, `tool_choice` and `parallel_tool_calls` are not sent:
+servers refuse them then.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gotato_py import AssistantMessage, InvalidRequest, ModelOptions, ModelRequest, ReasoningPart, TextPart, ToolMessage
+
+from ._json import Object, dump_text, items, obj, text
+from ._openai_messages import chat_messages
+from ._tool_names import wire_name
+from .quirks import Quirks
+
+_STRICT_KEYWORDS = {
+    "type", "properties", "required", "additionalProperties", "items", "enum", "const", "anyOf", "description", "title",
+    "$ref", "$defs", "$schema",
+}  # fmt: skip
+
+
+def chat_body(model: str, request: ModelRequest, quirks: Quirks, origin: str) -> bytes:
+    """The bytes to send: strict JSON in UTF-8, whatever is in the messages. Raises `InvalidRequest`."""
+    body: Object = {
+        "model": model,
+        "messages": chat_messages(request.system, request.messages, quirks, origin),
+        "stream": True,
+    }
+    if quirks.usage_option:
+        body["stream_options"] = {"include_usage": True}
+    body.update(_tools(request, quirks))
+    body.update(_options(request.options, quirks))
+    body.update(quirks.extra_body)
+    try:
+        return dump_text(body).encode()
+    except (TypeError, ValueError) as error:
+        raise InvalidRequest(f"the request holds what JSON cannot say: {error}") from None
+
+
+def _tools(request: ModelRequest, quirks: Quirks) -> Object:
+    options = request.options
+    if not request.tools:
+        names = dict.fromkeys(
+            call.name for m in request.messages if isinstance(m, AssistantMessage) for call in m.tool_calls
+        )
+        if not names or not quirks.tools_for_history:
+            return {}
+        return {"tools": [_function(name, "", {"type": "object"}) for name in names], "tool_choice": "none"}
+    sent: Object = {"tools": [_function(spec.name, spec.description, spec.input_schema) for spec in request.tools]}
+    choice = options.tool_choice
+    if choice in ("auto", "none", "required"):
+        sent["tool_choice"] = choice
+    elif choice is not None:
+        if choice not in {spec.name for spec in request.tools}:
+            raise InvalidRequest(
+                "options.tool_choice is neither auto, none or required nor the name of a tool of this request"
+            )
+        sent["tool_choice"] = {"type": "function", "function": {"name": wire_name(choice)}}
+    if options.parallel_tool_calls is not None:
+        sent["parallel_tool_calls"] = options.parallel_tool_calls
+    return sent
+
+
+def _function(name: str, description: str, schema: Mapping[str, Any]) -> Object:
+    function: Object = {"name": wire_name(name)}
+    if description.strip():
+        function["description"] = description
+    # OpenAI refuses an object schema without "properties".
+    function["parameters"] = {"properties": {}, **schema} if schema.get("type") == "object" else dict(schema)
+    return {"type": "function", "function": function}
+
+
+def _options(options: ModelOptions, quirks: Quirks) -> Object:
+    sent: Object = {}
+    if options.temperature is not None:
+        sent["temperature"] = options.temperature
+    if options.top_p is not None:
+        sent["top_p"] = options.top_p
+    if options.max_tokens is not None:
+        sent[quirks.max_tokens_field] = options.max_tokens
+    if options.stop:
+        sent["stop"] = list(options.stop)
+    if options.metadata and quirks.metadata:
+        sent["metadata"] = {
+            key: value if isinstance(value, str) else dump_text(value) for key, value in options.metadata.items()
+        }
+    sent.update(_reasoning(options, quirks))
+    if options.response_schema is not None:
+        sent["response_format"] = _response_format(options.response_schema, quirks)
+    return sent
+
+
+def _reasoning(options: ModelOptions, quirks: Quirks) -> Object:
+    if quirks.reasoning_request == "reasoning":
+        asked = {"effort": options.reasoning_effort, "max_tokens": options.reasoning_budget}
+        asked = {key: value for key, value in asked.items() if value is not None}
+        return {"reasoning": asked} if asked else {}
+    if options.reasoning_budget is not None:
+        raise InvalidRequest("options.reasoning_budget cannot be said in this dialect: use reasoning_effort")
+    return {} if options.reasoning_effort is None else {"reasoning_effort": options.reasoning_effort}
+
+
+def _response_format(schema: Mapping[str, Any], quirks: Quirks) -> Object:
+    if not quirks.response_schema:
+        raise InvalidRequest("options.response_schema: this server takes no JSON Schema for its answer")
+    name = re.sub(r"[^A-Za-z0-9_-]+", "_", text(schema.get("title")))[:64].strip("_") or "answer"
+    form: Object = {"name": name, "schema": dict(schema)}
+    if quirks.strict_schema and _fits_strict(schema):
+        form["strict"] = True
+    return {"type": "json_schema", "json_schema": form}
+
+
+def _fits_strict(schema: object) -> bool:
+    """Whether strict mode takes the schema ("Structured outputs", OpenAI): closed objects with all members required."""
+    if not isinstance(schema, Mapping):
+        return False
+    keywords: Object = obj(dict(schema))  # pyright: ignore[reportUnknownArgumentType]
+    if not keywords.keys() <= _STRICT_KEYWORDS:
+        return False
+    properties = obj(keywords.get("properties"))
+    closed = keywords.get("additionalProperties") is False
+    if (keywords.get("type") == "object" or properties) and not (
+        closed and set(items(keywords.get("required"))) == properties.keys()
+    ):
+        return False
+    inner = [*properties.values(), *obj(keywords.get("$defs")).values(), *items(keywords.get("anyOf"))]
+    return all(_fits_strict(each) for each in inner) and ("items" not in keywords or _fits_strict(keywords["items"]))
+
+
+def texts_of(request: ModelRequest) -> Iterator[str]:
+    """Everything in a request that is the user's own words or data, and so must not get into an error message."""
+    yield request.system
+    for message in request.messages:
+        for part in message.parts:
+            if isinstance(part, TextPart | ReasoningPart):
+                yield part.text
+        if isinstance(message, AssistantMessage):
+            yield from (call.arguments for call in message.tool_calls)
+        elif isinstance(message, ToolMessage):
+            yield message.text

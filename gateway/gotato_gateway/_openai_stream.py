@@ -1,0 +1,217 @@
+"""From the data of the chat dialect's events to neutral ones ("Chat completion chunk" in OpenAI's API reference).
+
+An answer is over when a finish word or `[DONE]` was seen; a body that ends with neither was cut off. Calls are given
+out at the end, when their arguments and the finish word are known. Usage comes as snapshots; the last one counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from gotato_py import (
+    ConnectionFailed,
+    ContextOverflow,
+    Done,
+    ModelError,
+    ModelEvent,
+    ModelProtocolError,
+    Overloaded,
+    ReasoningDelta,
+    StopReason,
+    TextDelta,
+    ToolCallReady,
+    Usage,
+    UsageUpdate,
+)
+
+from ._json import Object, clean, items, obj, parse_lenient, text
+from ._openai_calls import CallAssembler
+from ._openai_reasoning import ReasoningBlock, reasoning_text
+from ._openai_usage import chat_usage
+from ._think_tags import ThinkTags
+from .quirks import Quirks
+
+DONE = "[DONE]"
+
+_WORDS: Mapping[str, StopReason] = {
+    word: reason
+    for reason, words in {
+        StopReason.END_TURN: ("stop", "end", "end_turn", "eos"),
+        StopReason.STOP_SEQUENCE: ("stop_sequence",),
+        StopReason.TOOL_CALLS: ("tool_calls", "tool_use", "function_call"),
+        StopReason.MAX_TOKENS: ("length", "max_tokens", "model_length", "model_context_window_exceeded"),
+        StopReason.CONTENT_FILTER: ("content_filter", "sensitive", "refusal", "safety"),
+        StopReason.PAUSE: ("pause", "pause_turn"),
+    }.items()
+    for word in words
+}
+_FAILURES = {"error", "network_error", "insufficient_system_resource", "abort"}
+"""Words for a failure of the server: DeepSeek's lack of capacity, z.ai's network, OpenRouter's and vLLM's errors."""
+
+_OWN_MEANING = (StopReason.MAX_TOKENS, StopReason.CONTENT_FILTER, StopReason.PAUSE)
+
+
+class ChatDecoder:
+    """One answer. `feed` takes the data of one event, `finish` is called at the end of the body or after `[DONE]`."""
+
+    def __init__(
+        self,
+        quirks: Quirks,
+        *,
+        origin: str,
+        provider: str = "",
+        own_name: Callable[[str], str] = str,
+        refuse: Callable[[object], ModelError] = lambda error: Overloaded("the provider reported an error"),
+        on_unknown_word: Callable[[str], None] = lambda word: None,
+    ) -> None:
+        self._provider, self._refuse, self._on_unknown_word = provider, refuse, on_unknown_word
+        self._calls = CallAssembler(own_name)
+        self._tags = ThinkTags() if quirks.think_tags else None
+        self._reasoning = ReasoningBlock(origin, quirks.reasoning_replay == "reasoning_details")
+        self._usage: Usage | None = None
+        self._word, self._id, self._model, self._half = "", "", "", ""
+        self._refused = self._said_something = self._ended = False
+
+    @property
+    def ended(self) -> bool:
+        """Whether `[DONE]` was seen: nothing more is to come."""
+        return self._ended
+
+    @property
+    def complete(self) -> bool:
+        """Whether the answer is over, so that a connection lost now loses nothing."""
+        return self._ended or bool(self._word)
+
+    def feed(self, data: str, event: str = "") -> Iterator[ModelEvent]:
+        """The events in the data of one server-sent event, which may have a name."""
+        if data.strip() == DONE:
+            self._ended = True
+            return
+        try:
+            chunk = parse_lenient(data)
+        except ValueError:
+            raise ModelProtocolError("an event of the answer is no JSON", provider=self._provider) from None
+        if event == "error":
+            chunk = {"error": obj(chunk).get("error") or chunk}
+        yield from self.feed_chunk(obj(chunk))
+
+    def feed_chunk(self, chunk: Object) -> Iterator[ModelEvent]:
+        """The events in one chunk, or in a whole completion."""
+        self._id = self._id or text(chunk.get("id"))
+        self._model = text(chunk.get("model")) or self._model
+        choices = map(obj, items(chunk.get("choices")))
+        choice = next((each for each in choices if each.get("index") in (0, None)), obj(None))
+        groq = obj(chunk.get("x_groq"))
+        for place in (chunk, choice, groq):
+            self._usage = chat_usage(place.get("usage")) or self._usage
+        error = chunk.get("error") or choice.get("error") or groq.get("error")
+        if error or chunk.get("object") == "error":
+            yield from self.usage_so_far()
+            raise self._refuse(chunk if error is None or error is chunk.get("error") else {"error": error})
+        yield from self._delta(obj(choice.get("delta")) or obj(choice.get("message")))
+        self._word = text(choice.get("finish_reason")) or self._word
+
+    def _delta(self, delta: Object) -> Iterator[ModelEvent]:
+        self._reasoning.add_details(delta)
+        yield from self._think(reasoning_text(delta))
+        content = delta.get("content")
+        yield from self._text(text(content))
+        yield from self._parts(items(content))
+        refusal = text(delta.get("refusal"))
+        if refusal:
+            self._refused = True
+            yield from self._say(refusal)
+        entries = list(map(obj, items(delta.get("tool_calls"))))
+        function = obj(delta.get("function_call"))
+        if entries or function:
+            yield from self._close_reasoning()
+        for entry in entries:
+            yield from self._calls.add(entry)
+        if function:
+            yield from self._calls.add_legacy(function)
+
+    def _parts(self, parts: list[object]) -> Iterator[ModelEvent]:
+        """Content as a list of typed parts ("Reasoning" in Mistral's documentation); unknown types are skipped."""
+        for part in map(obj, parts):
+            if part.get("type") == "text":
+                yield from self._text(text(part.get("text")))
+            elif part.get("type") == "thinking":
+                thinking = part.get("thinking")
+                pieces = [text(thinking), *(text(each.get("text")) for each in map(obj, items(thinking)))]
+                yield from self._think("".join(pieces))
+
+    def _text(self, said: str) -> Iterator[ModelEvent]:
+        if self._tags is None:
+            yield from self._say(said)
+        elif said:
+            for reasoning, piece in self._tags.feed(said):
+                yield from self._think(piece) if reasoning else self._say(piece)
+
+    def _say(self, said: str) -> Iterator[ModelEvent]:
+        if said:
+            yield from self._close_reasoning()
+            self._said_something = True
+            said, self._half = self._half + said, ""
+            if "\ud800" <= said[-1] <= "\udbff":  # half of a pair: the other half is in the next piece
+                said, self._half = said[:-1], said[-1]
+            if said:
+                yield TextDelta(clean(said))
+
+    def _think(self, thought: str) -> Iterator[ModelEvent]:
+        if thought:
+            self._reasoning.show()
+            self._said_something = True
+            yield ReasoningDelta(clean(thought))
+
+    def _close_reasoning(self) -> Iterator[ModelEvent]:
+        done = self._reasoning.close()
+        if done is not None:
+            yield done
+
+    def usage_so_far(self) -> Iterator[ModelEvent]:
+        """Tokens that were paid for are told even when the answer fails."""
+        if self._usage is not None:
+            yield UsageUpdate(self._usage)
+
+    def finish(self) -> Iterator[ModelEvent]:
+        """What is left, and the one `Done`; or the error that the answer is."""
+        if not self.complete:
+            yield from self.usage_so_far()
+            raise ConnectionFailed("the answer was cut off: its stream ended too early", provider=self._provider)
+        failure = self._failure()
+        if failure is not None:
+            yield from self.usage_so_far()
+            raise failure
+        if self._tags is not None:
+            for reasoning, piece in self._tags.finish():
+                yield from self._think(piece) if reasoning else self._say(piece)
+        if self._half:
+            yield TextDelta(clean(self._half))
+        yield from self._close_reasoning()
+        reason = self._stop_reason()
+        for call in self._calls.finish(cut=reason in (StopReason.MAX_TOKENS, StopReason.CONTENT_FILTER)):
+            yield ToolCallReady(call)
+        yield Done(reason, self._usage, self._id, self._model)
+
+    def _failure(self) -> ModelError | None:
+        if self._word.lower() in _FAILURES:
+            return Overloaded(
+                "the provider stopped its answer because of an error on its side", provider=self._provider
+            )
+        if self._word == "model_context_window_exceeded" and not self._said_something and not self._calls:
+            return ContextOverflow("the request is larger than the model's context window", provider=self._provider)
+        return None
+
+    def _stop_reason(self) -> StopReason:
+        reason = _WORDS.get(self._word.lower())
+        if reason is None:
+            reason = StopReason.END_TURN
+            if self._word:
+                self._on_unknown_word(self._word)
+        if reason in _OWN_MEANING:
+            return reason
+        if self._refused:
+            return StopReason.CONTENT_FILTER
+        if self._calls:
+            return StopReason.TOOL_CALLS
+        return StopReason.END_TURN if reason is StopReason.TOOL_CALLS else reason

@@ -1,0 +1,38 @@
+"""A model from one word: "provider:model"."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gotato_py import InvalidArgument
+
+from ._keys import key_from_environment
+from ._providers import PROVIDERS
+from .openai_chat import OpenAIChat
+
+_LATER = ("anthropic", "gemini", "openai-responses")
+
+
+def connect(model: str, *, base_url: str | None = None, **options: Any) -> OpenAIChat:
+    """The model named by "provider:model" ("openai:gpt-5", "groq:llama-3.3-70b-versatile", "ollama:qwen3").
+
+    `base_url` replaces the provider's own; `options` are those of `OpenAIChat`. A key left out comes from the
+    provider's usual variable; where the provider needs one and there is none, that is `InvalidArgument`.
+    """
+    word, colon, name = model.partition(":") if isinstance(model, str) else ("", "", "")
+    word, name = word.strip().lower(), name.strip()
+    known = ", ".join(PROVIDERS)
+    if not colon or not word or not name:
+        raise InvalidArgument(f'connect: model must be "provider:model"; known providers: {known}')
+    if word in _LATER:
+        raise InvalidArgument(f"connect: the dialect of {word} is not supported yet; known providers: {known}")
+    provider = PROVIDERS.get(word)
+    if provider is None:
+        raise InvalidArgument(
+            f"connect: no provider {word!r}; known providers: {known}; or use OpenAIChat with base_url"
+        )
+    if base_url is None and options.get("api_key") is None and provider.key_variable:
+        options["api_key"] = key_from_environment("connect", provider)
+        if not options["api_key"]:
+            raise InvalidArgument(f"connect: no api_key for {word}; pass one or set {provider.key_variable}")
+    return OpenAIChat(name, base_url=base_url or provider.base_url, **options)

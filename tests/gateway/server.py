@@ -1,0 +1,213 @@
+"""A provider on the loopback interface: real sockets, scripted answers, everything that servers do wrong."""
+
+from __future__ import annotations
+
+import json
+import random
+import socket
+import ssl
+import struct
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Literal, Self
+
+EVENT_STREAM = {"Content-Type": "text/event-stream"}
+Then = Literal["end", "cut", "reset", "stall", "close"]
+
+
+@dataclass(frozen=True)
+class Received:
+    """A request as it arrived; `connection` counts the connections from 0."""
+
+    path: str
+    headers: Mapping[str, str]
+    body: bytes
+    connection: int
+
+    @property
+    def json(self) -> Any:
+        """The body, parsed."""
+        return json.loads(self.body)
+
+
+@dataclass(frozen=True)
+class Reply:
+    """An answer: its pieces go out one by one, `gap` seconds apart.
+
+    `then` is what follows the last piece: the proper end, a cut without one, a reset, silence until the client leaves,
+    or a proper end after which the connection closes. A `status` of 0 sends no headers, so only `then` happens.
+    """
+
+    pieces: Iterable[bytes] = ()
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=lambda: EVENT_STREAM)
+    framing: Literal["chunked", "close", "length"] = "chunked"
+    gzip: bool = False
+    gap: float = 0.0
+    then: Then = "end"
+
+
+def pieces_of(body: bytes, seed: int, longest: int = 400) -> list[bytes]:
+    """The body in pieces of random sizes."""
+    sizes, found = random.Random(seed), []
+    while body:
+        size = sizes.randint(1, longest)
+        found.append(body[:size])
+        body = body[size:]
+    return found
+
+
+def sse(*data: object, done: bool = True) -> list[bytes]:
+    """Events with this data (objects become JSON), and the usual last one."""
+    texts = [each if isinstance(each, str) else json.dumps(each) for each in data] + (["[DONE]"] if done else [])
+    return [f"data: {text}\n\n".encode() for text in texts]
+
+
+def chunk(content: str | None = None, finish: str | None = None, **more: object) -> dict[str, Any]:
+    """A chunk of the chat dialect."""
+    delta = {} if content is None else {"content": content}
+    return {"id": "c1", "model": "m", "choices": [{"index": 0, "delta": delta, "finish_reason": finish}], **more}
+
+
+HELLO = sse(chunk("Hello"), chunk(finish="stop"))
+
+
+class Server:
+    """Serves `behave(received)` for each request until its `with` block ends."""
+
+    def __init__(self, behave: Callable[[Received], Reply] | Reply, tls: ssl.SSLContext | None = None) -> None:
+        self._behave = behave if callable(behave) else lambda received: behave
+        self._tls = tls
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._threads: list[threading.Thread] = []
+        self._sockets: list[socket.socket] = []
+        self._stopped = threading.Event()
+        self.received: list[Received] = []
+        self.sent_at: list[float] = []
+        self.arrived = threading.Event()
+        self.left = threading.Event()
+
+    @property
+    def port(self) -> int:
+        """The port it listens on."""
+        return int(self._listener.getsockname()[1])
+
+    @property
+    def url(self) -> str:
+        """The base URL for an adapter."""
+        return f"http{'s' if self._tls else ''}://127.0.0.1:{self.port}/v1"
+
+    @property
+    def connections(self) -> int:
+        """How many connections it has accepted."""
+        return len(self._sockets)
+
+    def __enter__(self) -> Self:
+        self._start(self._accept)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._stopped.set()
+        for each in [self._listener, *self._sockets]:
+            _shut(each)
+            each.close()
+        for thread in self._threads:
+            thread.join(5)
+
+    def _start(self, target: Callable[..., None], *args: object) -> None:
+        thread = threading.Thread(target=target, args=args, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _accept(self) -> None:
+        while not self._stopped.is_set():
+            try:
+                accepted, _ = self._listener.accept()
+            except OSError:
+                return
+            self._sockets.append(accepted)
+            self._start(self._serve, accepted, len(self._sockets) - 1)
+
+    def _serve(self, accepted: socket.socket, number: int) -> None:
+        try:
+            used = self._tls.wrap_socket(accepted, server_side=True) if self._tls else accepted
+            self._sockets[number] = used
+            with used, used.makefile("rb") as stream:
+                while (received := _read_request(stream, number)) is not None:
+                    self.received.append(received)
+                    self.arrived.set()
+                    if not self._answer(used, self._behave(received)):
+                        return
+                self.left.set()
+        except OSError:
+            self.left.set()
+
+    def _answer(self, used: socket.socket, reply: Reply) -> bool:
+        """Sends one reply; returns whether the connection goes on."""
+        if reply.status:
+            used.sendall(_head(reply))
+        squeeze = zlib.compressobj(wbits=31) if reply.gzip else None
+        for piece in reply.pieces:
+            if squeeze is not None:
+                piece = squeeze.compress(piece) + squeeze.flush(zlib.Z_SYNC_FLUSH)
+            self.sent_at.append(time.monotonic())
+            used.sendall(_framed(piece, reply))
+            if reply.gap and self._stopped.wait(reply.gap):
+                return False
+        if reply.then == "stall":
+            used.settimeout(None)
+            self.left.set() if not used.recv(1) else None
+            return False
+        if reply.then == "reset":
+            used.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        if reply.then in ("cut", "reset"):
+            return False
+        tail = squeeze.flush() if squeeze is not None else b""
+        used.sendall((_framed(tail, reply) if tail else b"") + (b"0\r\n\r\n" if reply.framing == "chunked" else b""))
+        return reply.framing != "close" and reply.then != "close"
+
+
+def _shut(each: socket.socket) -> None:
+    try:
+        socket.socket.shutdown(each, socket.SHUT_RDWR)
+    except OSError:
+        pass
+
+
+def _read_request(stream: Any, number: int) -> Received | None:
+    first = stream.readline().decode()
+    if not first:
+        return None
+    headers: dict[str, str] = {}
+    while (line := stream.readline().decode("latin-1").strip()) != "":
+        name, _, value = line.partition(":")
+        headers[name.lower()] = value.strip()
+    return Received(first.split()[1], headers, stream.read(int(headers.get("content-length", "0"))), number)
+
+
+def _head(reply: Reply) -> bytes:
+    headers = dict(reply.headers)
+    if reply.framing == "chunked":
+        headers["Transfer-Encoding"] = "chunked"
+    elif reply.framing == "length":
+        headers["Content-Length"] = str(sum(map(len, reply.pieces)))
+    else:
+        headers["Connection"] = "close"
+    if reply.gzip:
+        headers["Content-Encoding"] = "gzip"
+    lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    return f"HTTP/1.1 {reply.status} Said\r\n{lines}\r\n".encode("latin-1")
+
+
+def _framed(piece: bytes, reply: Reply) -> bytes:
+    return b"%x\r\n%b\r\n" % (len(piece), piece) if reply.framing == "chunked" and piece else piece
+
+
+def forever(piece: bytes) -> Iterator[bytes]:
+    """The same piece without end."""
+    while True:
+        yield piece

@@ -1,0 +1,179 @@
+"""What a run of the state machine does, as data that Hypothesis draws: scripts, faults, limits, ways to run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from hypothesis import strategies as st
+
+import gotato_testkit as kit
+from gotato_py import (
+    AuthenticationFailed,
+    Cancelled,
+    ConnectionFailed,
+    ContentFiltered,
+    ContextOverflow,
+    DeadlineExceeded,
+    Done,
+    InvalidRequest,
+    Limits,
+    ModelError,
+    ModelProtocolError,
+    Overloaded,
+    QuotaExhausted,
+    RateLimited,
+    RateLimits,
+    ReasoningDelta,
+    ReasoningDone,
+    StopReason,
+    TextDelta,
+    ToolCall,
+    ToolCallDelta,
+    ToolCallReady,
+    Usage,
+    UsageUpdate,
+)
+
+from .machine_laws import UNFINISHED
+from .machine_world import DEEDS, RAISES, RETURNS, Fault, Untyped
+
+# Answers
+
+usages = st.builds(Usage, st.integers(0, 50), st.integers(0, 50))
+texts = st.sampled_from(["a", "Hello wor", "  ", "", "\n", "zwölf €", "\ud800", "x" * 40])
+RETRYABLE = (RateLimited, Overloaded, ConnectionFailed, ModelProtocolError)
+FINAL = (AuthenticationFailed, ContextOverflow, InvalidRequest, QuotaExhausted, ContentFiltered, ModelError)
+typed_errors = st.builds(
+    lambda kind, retryable, after: kind("the provider says no", retryable=retryable, retry_after=after),
+    st.sampled_from([*RETRYABLE, *FINAL]),
+    st.sampled_from([None, None, True, False]),
+    st.sampled_from([None, None, 0.0, 2.0, 1000.0]),
+)
+untyped_errors = st.sampled_from([ValueError("a bug"), OSError("a bug"), Cancelled("not mine"), DeadlineExceeded("no")])
+unruly_errors = st.sampled_from([SystemExit(2), GeneratorExit(), MemoryError(), Untyped()])
+errors = st.one_of(typed_errors, typed_errors, untyped_errors, unruly_errors)
+deeds = st.sampled_from([*DEEDS, *RAISES, *RETURNS])
+
+
+def ask(name: str, arguments: object, ident: str = "c1") -> ToolCallReady:
+    """A complete call."""
+    said = arguments if isinstance(arguments, str) else json.dumps(arguments)
+    return ToolCallReady(ToolCall(ident, name, said))
+
+
+idents = st.sampled_from(["c1", "c1", "c2", "", "x|" * 30])
+calls = st.one_of(
+    st.builds(lambda do, ident: ask("act", {"do": do}, ident), deeds, idents),
+    st.builds(lambda a, b, ident: ask("add", {"a": a, "b": b}, ident), st.integers(0, 9), st.integers(0, 9), idents),
+    st.builds(
+        ask,
+        st.sampled_from(["act", "add", "serch", "", "Add"]),
+        st.sampled_from(
+            ["", "null", "{}", "[1]", "5", '{"a":', '{"do": 1}', '{"do":"x","y":1}', '{"a":true,"b":1}', '{"a":"5","b":1}']
+        ),
+        idents,
+    ),
+)
+pieces = st.one_of(
+    texts.map(TextDelta),
+    texts.map(TextDelta),
+    calls,
+    calls,
+    st.builds(UsageUpdate, usages),
+    st.just(ReasoningDelta("let me see")),
+    st.just(ReasoningDone("signed", "dialect:family")),
+    st.just(ReasoningDone()),
+    st.just(ToolCallDelta(0, "add", '{"a"')),
+    st.just(RateLimits(remaining_requests=3)),
+    st.just(kit.Wait(2)),
+)
+ends = st.builds(
+    Done,
+    st.sampled_from([*StopReason, StopReason.END_TURN, StopReason.TOOL_CALLS, StopReason.TOOL_CALLS]),
+    st.none() | usages,
+)
+good = st.builds(lambda body, end: [*body, end], st.lists(pieces, max_size=5), ends)
+oddities = st.sampled_from([None, 7, "text", object(), Done, [], kit.Stall(), ReasoningDelta(UNFINISHED)])
+breaks = st.one_of(
+    st.just(()),
+    errors.map(kit.Raise).map(lambda each: (each,)),
+    oddities.map(lambda each: (each,)),
+    oddities.map(lambda each: (each, Done())),
+    st.just((Done(), TextDelta("after the end"))),
+    st.just((Done(), Done())),
+    st.just((ReasoningDelta(UNFINISHED), kit.Stall())),
+    st.just((Done(), kit.RaiseOnClose(ValueError("close fails")))),
+    st.just((kit.RaiseOnClose(OSError("close fails")),)),
+)
+broken = st.builds(lambda body, end: [*body, *end], st.lists(pieces, max_size=3), breaks)
+steps: st.SearchStrategy[kit.Step] = st.one_of(
+    good,
+    good,
+    broken,
+    errors.map(kit.Raise),
+    st.sampled_from([kit.Return(None), kit.Return(5), kit.Return(iter([])), kit.Stall(), [Done()], []]),
+)
+
+# What happens meanwhile
+
+PLACES = ("any", "request", "model event", "tool", "observer", "append", "appended", "mark", "marked", "clock", "ids")
+MEANWHILE = ("request", "model event", "tool", "observer")
+places = st.sampled_from(PLACES)
+faults = st.one_of(
+    st.builds(Fault, places, st.integers(1, 25), st.sampled_from(["interrupt", "stop", "ctrl-c"])),
+    st.builds(Fault, places, st.integers(1, 25), st.sampled_from(["cancel", "signal", "thread", "late thread"])),
+    st.builds(Fault, st.sampled_from(MEANWHILE), st.integers(1, 8), st.just("busy")),
+    st.builds(
+        Fault,
+        st.sampled_from(["append", "append", "mark"]),
+        st.integers(1, 6),
+        st.sampled_from(["os error", "store failure", "broken store"]),
+    ),
+)
+GRUMBLES = ("agent_start", "turn_start", "message_update", "message_end", "tool_execution_start", "turn_end", "agent_end")
+WAYS = ("run", "run", "checked", "stream", "text", "result", "break", "close", "drop", "left open")
+ways = st.sampled_from(WAYS)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One run: what the model does, what goes wrong, and how the caller takes it."""
+
+    steps: Sequence[kit.Step] = ()
+    faults: Sequence[Fault] = ()
+    grumbles: frozenset[str] = field(default_factory=frozenset)
+    way: str = "run"
+    leave_after: int = 0
+    timeout: float | None = None
+
+
+plans = st.builds(
+    Plan,
+    st.lists(steps, max_size=4),
+    st.lists(faults, max_size=2),
+    st.frozensets(st.sampled_from(GRUMBLES), max_size=2) | st.just(frozenset()),
+    ways,
+    st.integers(0, 12),
+    st.sampled_from([None, None, None, 0.0, 1.0, 20.0]),
+)
+
+few = st.sampled_from([None, 0, 1, 2])
+small_limits = st.fixed_dictionaries(
+    {},
+    optional={
+        "max_turns": few,
+        "max_tool_calls": few,
+        "max_messages": st.sampled_from([None, 0, 1, 4, 20]),
+        "max_message_bytes": st.sampled_from([None, 0, 10, 100]),
+        "max_transcript_bytes": st.sampled_from([None, 0, 100, 1000]),
+        "max_tool_result_bytes": st.sampled_from([None, 0, 1, 50]),
+        "max_tool_progress_bytes": st.sampled_from([None, 0, 3]),
+        "max_tool_progress_updates": few,
+        "max_total_tokens": st.sampled_from([None, 0, 10, 100]),
+        "max_repeated_calls": few,
+        "run_timeout": st.sampled_from([None, 0.0, 1.0, 50.0]),
+        "model_timeout": st.sampled_from([None, 0.0, 1.0, 20.0]),
+    },
+).map(lambda given: Limits(**given))

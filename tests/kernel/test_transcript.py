@@ -1,0 +1,258 @@
+"""Views of a growing list, and the transcript in memory."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import threading
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gotato_py import (
+    AssistantMessage,
+    Compaction,
+    ImagePart,
+    InvalidArgument,
+    MemoryTranscript,
+    Message,
+    RunRecord,
+    ToolCall,
+    ToolMessage,
+    ToolResult,
+    Usage,
+    UserMessage,
+    WaitingCall,
+)
+from gotato_py.transcript import MessageView
+
+from . import strategies as sts
+
+MESSAGES: list[Message] = [
+    UserMessage("one", id="u1"),
+    AssistantMessage("", [ToolCall("a", "t"), ToolCall("b", "t")], id="a1"),
+    ToolMessage(ToolResult("b", "ok", key="a1:1"), id="t1"),
+    ToolMessage(ToolResult("a", "ok", key="a1:0"), id="t2"),
+    AssistantMessage("done", id="a2"),
+    UserMessage("two", id="u2"),
+    AssistantMessage("", [ToolCall("a", "t")], id="a3"),
+]
+
+
+def summary(text: str = "so far", **more: Any) -> UserMessage:
+    return UserMessage(text, **more)
+
+
+# ---- views
+
+
+bounds = st.none() | st.integers(-7, 7)
+
+
+@given(st.lists(sts.user_messages, max_size=5), st.lists(sts.user_messages, max_size=3), bounds, bounds, st.data())
+def test_a_view_is_like_the_tuple_of_its_messages(
+    held: list[Message], later: list[Message], start: int | None, stop: int | None, data: st.DataObject
+) -> None:
+    """Length, iteration, indexes, slices, search and comparison agree with a tuple, whatever is appended later."""
+    growing, expected = list(held), tuple(held)
+    view = MessageView(growing, len(growing))
+    growing.extend(later)
+    assert len(view) == len(expected)
+    assert tuple(view) == expected
+    assert tuple(reversed(view)) == expected[::-1]
+    assert bool(view) == bool(expected)
+    step = data.draw(st.sampled_from([None, 1, 2, 3, -1, -2]))
+    assert view[start:stop:step] == expected[start:stop:step]
+    for index in range(-len(expected) - 2, len(expected) + 2):
+        if -len(expected) <= index < len(expected):
+            assert view[index] is expected[index]
+        else:
+            with pytest.raises(IndexError):
+                _ = view[index]
+    assert view == expected
+    assert view == list(expected)
+    assert view == MessageView(list(expected), len(expected))
+    assert view != (*expected, UserMessage("another"))
+    assert view != 5
+    for message in [*held, *later]:
+        assert (message in view) == (message in expected)
+        assert view.count(message) == expected.count(message)
+
+
+def test_a_view_has_no_hash_and_pickles_as_a_tuple() -> None:
+    """A view equals lists, so it has no hash; copies of it do not hold the list."""
+    view = MessageView(MESSAGES, 2)
+    with pytest.raises(TypeError):
+        hash(view)
+    for again in (pickle.loads(pickle.dumps(view)), copy.deepcopy(view)):
+        assert (type(again), again) == (tuple, tuple(MESSAGES[:2]))
+    assert repr(view) == f"MessageView({MESSAGES[:2]!r})"
+
+
+def test_a_view_knows_what_it_grew_from() -> None:
+    """Told without looking at the messages: same list, not longer."""
+    short, long = MessageView(MESSAGES, 2), MessageView(MESSAGES, 5)
+    assert long.grown_from(short)
+    assert not short.grown_from(long)
+    assert not long.grown_from(MessageView(list(MESSAGES), 2))
+    assert not long.grown_from(MESSAGES[:2])
+
+
+# ---- the transcript in memory
+
+
+@given(st.lists(sts.messages, max_size=6), st.integers(0, 6))
+def test_what_is_appended_is_kept(messages: list[Message], split: int) -> None:
+    """Messages given at once or appended are the same history; each has an id, and earlier views stay."""
+    transcript = MemoryTranscript(messages[:split])
+    before = transcript.messages
+    for message in messages[split:]:
+        kept = transcript.append(message)
+        assert kept == message
+        assert kept is transcript.messages[-1]
+        assert kept.id == message.id if message.id else kept.id.startswith("m-")
+    assert transcript.messages == messages
+    assert before == messages[:split]
+    assert all(message.id for message in transcript.messages)
+    assert repr(transcript) == f"MemoryTranscript({len(messages)} messages)"
+
+
+def test_wrong_messages_are_refused() -> None:
+    """What is no message is named by its position, and nothing is kept."""
+    bad: Any
+    for bad in (5, "text", None, {"a": 1}):
+        with pytest.raises(InvalidArgument, match=r"^MemoryTranscript\.messages must be a sequence"):
+            MemoryTranscript(bad)
+    bad = [UserMessage("u"), "text"]
+    with pytest.raises(InvalidArgument, match=r"^MemoryTranscript\.messages\[1\] must be a message, not str"):
+        MemoryTranscript(bad)
+    transcript = MemoryTranscript()
+    bad = "text"
+    with pytest.raises(InvalidArgument, match=r"^MemoryTranscript\.append: message must be a message, not str"):
+        transcript.append(bad)
+    bad = ["a1:0"]
+    with pytest.raises(InvalidArgument, match=r"calls\[0\] must be a WaitingCall, not str"):
+        transcript.mark_waiting(bad)
+    assert len(transcript.messages) == 0
+
+
+def test_marks_last_as_long_as_their_batch() -> None:
+    """Started keys and waiting calls are kept beside results, and are history with the next other message."""
+    transcript = MemoryTranscript(MESSAGES[:2])
+    transcript.mark_started("a1:0")
+    waiting = [WaitingCall("a1:1", question="May I?")]
+    transcript.mark_waiting(waiting)
+    waiting.clear()
+    transcript.append(MESSAGES[2])
+    assert (set(transcript.started), len(transcript.waiting)) == ({"a1:0"}, 1)
+    transcript.mark_waiting([])
+    assert transcript.waiting == ()
+    transcript.mark_waiting([WaitingCall("a1:0")])
+    transcript.append(UserMessage("next"))
+    assert (set(transcript.started), transcript.waiting) == (set(), ())
+
+
+def test_runs_leave_no_record() -> None:
+    """A transcript in memory takes the news of runs and keeps nothing of it."""
+    transcript = MemoryTranscript()
+    transcript.begin_run("r-1")
+    transcript.end_run(RunRecord("r-1", "", "completed", "", 0.0, 0.0, 1, 0, Usage()))
+    assert len(transcript.messages) == 0
+
+
+# ---- compaction
+
+
+@pytest.mark.parametrize(("through", "left", "last_user"), [("u1", 6, "u1"), ("t2", 3, "u1"), ("u2", 1, "u2")])
+def test_a_summary_stands_for_what_it_covers(through: str, left: int, last_user: str) -> None:
+    """`messages` is then the summary and what follows; views taken before stay as they were."""
+    transcript = MemoryTranscript(MESSAGES)
+    before = transcript.messages
+    given_summary = summary(metadata={"mine": 1})
+    assert transcript.replace(Compaction(given_summary, through, reason="full")) is True
+    assert transcript.messages[0] == given_summary
+    assert transcript.messages[0].metadata == {"mine": 1, "last_user": last_user}
+    assert transcript.messages[0].id.startswith("m-")
+    assert transcript.messages[1:] == tuple(MESSAGES[-left:])
+    assert before == MESSAGES
+    (kept,) = transcript.compactions
+    assert (kept.summary, kept.through, kept.reason) == (transcript.messages[0], through, "full")
+    transcript.append(UserMessage("three", id="u3"))
+    assert len(transcript.messages) == left + 2
+
+
+def test_a_later_summary_hands_on_the_last_user_message() -> None:
+    """A summary that covers an earlier one, and no user message behind it, keeps the earlier one's last user."""
+    transcript = MemoryTranscript(MESSAGES)
+    transcript.replace(Compaction(summary("first", id="s1"), "u1"))
+    transcript.replace(Compaction(summary("second", id="s2"), "a2"))
+    assert transcript.messages[0].metadata["last_user"] == "u1"
+    transcript.replace(Compaction(summary("third", id="s3"), "u2"))
+    assert transcript.messages[0].metadata["last_user"] == "u2"
+    assert [each.summary.id for each in transcript.compactions] == ["s1", "s2", "s3"]
+    assert transcript.messages[1:] == (MESSAGES[-1],)
+
+
+def test_a_summary_of_no_user_message_has_none() -> None:
+    """Where nothing covered came from a user, no last user is claimed."""
+    transcript = MemoryTranscript([AssistantMessage("hello", id="a0")])
+    transcript.replace(Compaction(summary(), "a0"))
+    assert transcript.messages[0].metadata == {}
+
+
+@pytest.mark.parametrize(
+    ("given_summary", "through", "said"),
+    [
+        (summary(), "u9", "through is the id of no message"),
+        (summary(), "", "through is the id of no message"),
+        (summary(), "a1", "cuts between a call and its results"),
+        (summary(), "t1", "cuts between a call and its results"),
+        (summary(), "a3", "covers a call that is still open"),
+        (summary(" \n"), "u1", "the summary is empty"),
+        (UserMessage(()), "u1", "the summary is empty"),
+    ],
+)
+def test_a_bad_cut_changes_nothing(given_summary: UserMessage, through: str, said: str) -> None:
+    """A `replace` that would break the history is refused, and nothing is changed."""
+    transcript = MemoryTranscript(MESSAGES)
+    with pytest.raises(InvalidArgument, match=said):
+        transcript.replace(Compaction(given_summary, through))
+    assert transcript.messages == MESSAGES
+    assert transcript.compactions == ()
+
+
+def test_a_summary_may_be_more_than_text() -> None:
+    """A summary with a picture is not empty; what is no compaction is refused."""
+    transcript = MemoryTranscript(MESSAGES)
+    assert transcript.replace(Compaction(UserMessage(ImagePart(url="u")), "u1"))
+    wrong: Any = summary()
+    with pytest.raises(InvalidArgument, match="must be a Compaction, not UserMessage"):
+        transcript.replace(wrong)
+    with pytest.raises(InvalidArgument, match=r"^Compaction\.summary must be a UserMessage, not str"):
+        Compaction("text", "u1")  # type: ignore[arg-type]
+
+
+def test_readers_see_a_whole_history_while_it_is_replaced() -> None:
+    """A view taken by another thread is the history before or after a compaction, never a mixture."""
+    transcript = MemoryTranscript([UserMessage(str(index), id=f"u{index}") for index in range(300)])
+    known = {message.id for message in transcript.messages}
+    broken: list[int] = []
+    stop = threading.Event()
+
+    def read() -> None:
+        while not stop.is_set():
+            view = transcript.messages
+            if view[-1].id != "u299" or (view[0].id in known) != (len(view) == 300):
+                broken.append(len(view))
+
+    threads = [threading.Thread(target=read) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for index in range(298):
+        transcript.replace(Compaction(summary(id=f"s{index}"), f"u{index}"))
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert broken == []
