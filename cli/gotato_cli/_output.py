@@ -13,7 +13,7 @@ from ._interrupts import Interrupts
 _WIDTH = 120
 
 
-class CannotWrite(Exception):  # noqa: N818  # a fact, like the errors of the kernel
+class CannotWrite(Exception):
     """Stdout or stderr takes no more; `broken_pipe` says whether its reader is just gone."""
 
     def __init__(self, error: OSError) -> None:
@@ -36,8 +36,8 @@ class Output:
     def text(self, piece: str) -> None:
         """Writes a piece of the answer to stdout, as it comes."""
         if piece:
-            self._write(sys.stdout, piece)
             self._line_open = not piece.endswith("\n")
+            self._write(sys.stdout, piece)
 
     def end_line(self) -> None:
         """Ends the line on stdout, if one is open."""
@@ -46,7 +46,8 @@ class Output:
 
     def json_line(self, data: Mapping[str, object]) -> None:
         """Writes one line of JSON to stdout."""
-        in_unicode = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+        encoding: str = getattr(sys.stdout, "encoding", None) or ""
+        in_unicode = encoding.lower().replace("-", "") == "utf8"
         self._write(sys.stdout, json.dumps(data, ensure_ascii=not in_unicode) + "\n")
 
     def line(self, text: str) -> None:
@@ -61,6 +62,11 @@ class Output:
     def problem(self, text: str) -> None:
         """Writes what is wrong, and what to do, to stderr."""
         self.note(f"gotato: {text}", width=1000)
+
+    def flushed(self, code: int) -> int:
+        """Writes out what others printed to stdout, and returns the code: a lost --help must not end in a traceback."""
+        self._write(sys.stdout, "")
+        return code
 
     def _write(self, stream: TextIO | None, text: str) -> None:
         if stream is None:  # the caller closed it
@@ -77,7 +83,7 @@ class Output:
             raise CannotWrite(error) from error
 
     def _close_line_raw(self) -> None:
-        if self._line_open:
+        if self._line_open and sys.stdout is not None:
             os.write(1, b"\n")
 
 

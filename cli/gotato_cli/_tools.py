@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
-import operator
 import re
-from collections.abc import Callable
 
 from gotato_py import ToolError, tool
 
@@ -24,16 +22,7 @@ _WEATHER = {
     "Sydney": "20 °C, clear",
     "Tokyo": "18 °C, cloudy",
 }
-_OPERATORS: dict[type[ast.AST], Callable[..., int | float]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-    ast.UAdd: operator.pos,
-    ast.USub: operator.neg,
-}
+_SIGNS = str.maketrans({"×": "*", "÷": "/", "\N{MINUS SIGN}": "-", "^": "**"})
 _ARITHMETIC = re.compile(r"[\d.\s()+\-*/%]{1,200}", re.ASCII)
 _MOST_BITS = 4096
 
@@ -58,19 +47,17 @@ def calculate(expression: str) -> str:
     Args:
         expression: Numbers with + - * / // % ** and parentheses, such as "17 * 23".
     """
-    given = expression.strip()
-    code = given.replace("×", "*").replace("÷", "/").replace("−", "-").replace("^", "**").replace("=", "").strip()
+    given = expression.strip(" =?")
+    code = given.translate(_SIGNS)
     if not _ARITHMETIC.fullmatch(code):
         raise ToolError("the expression may hold numbers, + - * / // % ** and parentheses, at most 200 characters")
     try:
         value = _value(ast.parse(code, mode="eval").body)
-    except (SyntaxError, RecursionError, MemoryError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise ToolError(f"{given!r} is no arithmetic expression") from None
     except ArithmeticError as error:
-        raise ToolError(f"{given!r} has no value: {error}") from None
-    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
-        value = int(value)
-    return f"{given.rstrip(' =')} = {value}"
+        raise ToolError(f"{given!r} has no value: {error.args[-1]}") from None
+    return f"{given} = {value if isinstance(value, int) else f'{value:.12g}'}"
 
 
 def _value(node: ast.AST) -> int | float:
@@ -78,30 +65,45 @@ def _value(node: ast.AST) -> int | float:
     match node:
         case ast.Constant(value=int() | float() as number):
             return _bounded(number)
-        case ast.UnaryOp(op=op, operand=operand) if type(op) in _OPERATORS:
-            return _OPERATORS[type(op)](_value(operand))
-        case ast.BinOp(left=left, op=ast.Pow(), right=right):
-            return _power(_value(left), _value(right))
-        case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
-            return _bounded(_OPERATORS[type(op)](_value(left), _value(right)))
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return -_value(operand)
+        case ast.UnaryOp(op=ast.UAdd(), operand=operand):
+            return _value(operand)
+        case ast.BinOp(left=left, op=op, right=right):
+            return _bounded(_binary(op, _value(left), _value(right)))
         case _:
-            raise SyntaxError
+            raise SyntaxError("not arithmetic")
 
 
-def _power(base: int | float, exponent: int | float) -> int | float:
-    if isinstance(base, int) and abs(exponent) * base.bit_length() > _MOST_BITS:
-        raise OverflowError("the number would be too long")
-    power: object = base**exponent
-    if isinstance(power, complex):
+def _binary(op: ast.operator, left: int | float, right: int | float) -> int | float | complex:
+    match op:
+        case ast.Add():
+            return left + right
+        case ast.Sub():
+            return left - right
+        case ast.Mult():
+            return left * right
+        case ast.Div():
+            return left / right
+        case ast.FloorDiv():
+            return left // right
+        case ast.Mod():
+            return left % right
+        case ast.Pow():
+            if isinstance(left, int) and abs(right) * left.bit_length() > _MOST_BITS:
+                raise OverflowError("the number would be too long")
+            power: int | float | complex = left**right
+            return power
+        case _:
+            raise SyntaxError("not arithmetic")
+
+
+def _bounded(number: int | float | complex) -> int | float:
+    if isinstance(number, complex):
         raise ArithmeticError("the root of a negative number")
-    return _bounded(power) if isinstance(power, int | float) else math.nan
-
-
-def _bounded(number: int | float) -> int | float:
-    if isinstance(number, int):
-        if number.bit_length() > _MOST_BITS:
-            raise OverflowError("the number is too long")
-    elif not math.isfinite(number):
+    if isinstance(number, int) and number.bit_length() > _MOST_BITS:
+        raise OverflowError("the number is too long")
+    if isinstance(number, float) and not math.isfinite(number):
         raise OverflowError("the number is too large")
     return number
 

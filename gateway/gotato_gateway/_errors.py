@@ -179,7 +179,7 @@ def _details(kind: Refusal, facts: ErrorFacts, origin: Origin) -> dict[str, obje
 
 
 _LIMIT = re.compile(
-    r"(?:maximum (?:context|prompt) length (?:is|of)|>|context size \(|tokens allowed \(|model with|limit:?) ?(\d{3,})",
+    r"(?:maximum (?:context|prompt) length (?:is|of)|>|context size \(|tokens allowed \(|model with) ?(\d{3,})",
     re.IGNORECASE,
 )
 _ASKED = re.compile(

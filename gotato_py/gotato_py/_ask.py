@@ -7,6 +7,7 @@ from collections.abc import Generator
 from ._answer import Answer
 from ._attempt import attempt, check_silence, delay_before_next, silence_is_answer
 from ._run import Ending, Run
+from ._text import well_formed
 from .errors import GotatoError, LimitExceeded
 from .events import (
     Event,
@@ -56,7 +57,7 @@ def ask(run: Run, request: ModelRequest) -> Generator[Event, None, Answer | None
 def _attempt(run: Run, request: ModelRequest, answer: Answer) -> Generator[Event, None, None]:
     setup = run.setup
     most = setup.limits.max_message_bytes
-    events = attempt(setup.model, request, run.scope, setup.limits.model_timeout, answer)
+    events = attempt(setup.model, request, run.scope, setup.limits.model_timeout, answer, setup.interrupts)
     began = setup.monotonic()
     try:
         for event in events:
@@ -79,11 +80,11 @@ def _announce(run: Run, answer: Answer, event: ModelEvent) -> None:
         run.message_open = True
         run.emit(MessageStart, answer.id)
     if type(event) is TextDelta:
-        run.emit(MessageUpdate, event.text)
+        run.emit(MessageUpdate, well_formed(event.text))
     elif isinstance(event, ReasoningDelta):
-        run.emit(ReasoningUpdate, event.text)
+        run.emit(ReasoningUpdate, well_formed(event.text))
     elif isinstance(event, ToolCallDelta):
-        run.emit(ToolCallUpdate, event.index, event.name, event.fragment)
+        run.emit(ToolCallUpdate, event.index, well_formed(event.name), well_formed(event.fragment))
     elif isinstance(event, RateLimits):
         run.emit(RateLimitsUpdate, event)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Generator, Iterator
 from types import GeneratorType
 
@@ -14,11 +15,19 @@ from .parts import StopReason
 from .retry import RetryPolicy
 from .scope import Scope
 
+log = logging.getLogger("gotato_py")
+
 
 def attempt(
-    model: Model, request: ModelRequest, scope: Scope, timeout: float | None, answer: Answer
+    model: Model,
+    request: ModelRequest,
+    scope: Scope,
+    timeout: float | None,
+    answer: Answer,
+    interrupts: tuple[type[BaseException], ...] = (KeyboardInterrupt,),
 ) -> Generator[ModelEvent, None, None]:
-    """Streams one attempt into `answer`, giving each event on when it has been taken. Closes the model's stream.
+    """Streams one attempt into `answer`, giving each event on when it has been taken. Closes the model's stream; what
+    that raises, but for `interrupts`, changes nothing.
 
     Raises `Cancelled` or `DeadlineExceeded` when the scope ends, `ConnectionFailed` when `timeout` passes before it,
     `ModelProtocolError` for a stream that is none, and what the model raises.
@@ -35,6 +44,8 @@ def attempt(
             if type(event) is not RateLimits:
                 answer.take(event)
             yield event
+    except interrupts:
+        raise
     except (Cancelled, DeadlineExceeded):
         _check(scope, own, timeout)
         raise
@@ -44,7 +55,12 @@ def attempt(
     finally:
         close = getattr(stream, "close", None)
         if close is not None:
-            close()
+            try:
+                close()
+            except interrupts:
+                raise
+            except Exception as error:  # noqa: BLE001  # it must not hide how the attempt ended
+                log.debug("closing the model's stream raised %s", type(error).__name__)
     if answer.done is None:
         _check(scope, own, timeout)
         raise ModelProtocolError("the model's stream ended without Done: the answer was cut off")

@@ -15,7 +15,7 @@ from ._value import replace, unchecked
 from .errors import ErrorCode, GotatoError, LimitExceeded, StoreFailure, ToolError
 from .events import Event, ToolExecutionStart
 from .function_tool import ArgumentsRejected
-from .messages import OUTCOME_WORDS, AssistantMessage, ToolResult
+from .messages import OUTCOME_WORDS, AssistantMessage, ToolResult, text_of
 from .normalise import bound_parts, describe_exception, normalise
 from .parts import StopReason, TextPart, ToolCall, ToolResultStatus
 from .result import RunStatus
@@ -61,7 +61,7 @@ def run_batch(run: Run, message: AssistantMessage) -> Generator[Event, None, Non
             if run.outbox:
                 yield from run.drain()
             result = _execute(run, bound, use)
-            _finish(run, use, result)
+            _finish(run, use, arguments, result)
         if run.outbox:
             yield from run.drain()
 
@@ -86,7 +86,7 @@ def _begin(
     )
     try:
         run.setup.transcript.mark_started(key)
-    except GotatoError:
+    except (GotatoError, *run.setup.interrupts):
         raise
     except Exception as error:
         raise StoreFailure(f"the transcript could not record that a tool starts ({type(error).__name__})", cause=error) from error
@@ -101,7 +101,7 @@ def _execute(run: Run, bound: BoundTool, use: ToolContext[object]) -> ToolResult
     """Runs the tool; whatever it returns or raises is a result, but for the interrupts."""
     status, parts, error, exception, metadata = ToolResultStatus.FAILED, (), "", "", EMPTY
     try:
-        done = normalise(bound.tool.execute(use))
+        done = normalise(bound.tool.execute(use), run.setup.interrupts)
         status, parts, error = done.status, done.parts, done.error
         if done.handle:
             metadata = FrozenMapping({"handle": done.handle})
@@ -113,22 +113,23 @@ def _execute(run: Run, bound: BoundTool, use: ToolContext[object]) -> ToolResult
         exception = type(raised).__name__
         if isinstance(raised, GotatoError) and raised.code in _STOPPED and run.scope.cancelled:
             status = ToolResultStatus.TIMED_OUT if raised.code is ErrorCode.DEADLINE_EXCEEDED else ToolResultStatus.CANCELLED
-        error = describe_exception(raised)
+        error = describe_exception(raised, run.setup.interrupts)
         log.debug("tool %s raised %s", use.name, exception, exc_info=not isinstance(raised, ToolError))
     if error:
+        error = text_of(bound_parts((TextPart(error),), run.setup.result_bytes))
         parts = (TextPart(OUTCOME_WORDS[status] + error),)
     end_execution(run, status, exception)
     return _make_result(use.call_id, status, bound_parts(parts, run.setup.result_bytes), error, use.key, metadata)
 
 
-def _finish(run: Run, use: ToolContext[object], result: ToolResult) -> None:
+def _finish(run: Run, use: ToolContext[object], arguments: dict[str, object], result: ToolResult) -> None:
     """Commits the result, with a warning where the call goes in circles; ends the run where it still does."""
     while run.charged:
         run.count(run.charged.popleft())
     most = run.setup.limits.max_repeated_calls
     count = 0
     if most is not None:
-        count = count_repeats(run, use.name, use.arguments, (result.status, result.parts))
+        count = count_repeats(run, use.name, arguments, (result.status, result.parts))
         if count == most:
             result = _with_warning(result, count)
     commit_result(run, result)

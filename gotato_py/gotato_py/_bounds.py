@@ -61,7 +61,7 @@ def check_call(run: Run) -> None:
 
 def count_repeats(run: Run, name: str, arguments: Mapping[str, object], result: object) -> int:
     """How often this call has now had this same result: 1 for the first time, and again for each new result."""
-    key = (name, _canonical(arguments) if len(arguments) > 1 else str(arguments))
+    key = (name, _canonical(dict(arguments)) if len(arguments) > 1 else str(arguments))
     before, count = run.repeats.pop(key, (None, 0))
     count = count + 1 if count and before == result else 1
     run.repeats[key] = (result, count)

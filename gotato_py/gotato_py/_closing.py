@@ -137,6 +137,8 @@ def close_run(run: Run, release: Callable[[Run], None]) -> None:
         _close_answer(run)
         close_calls(run, run.error)
         run.reconcile()
+    except run.setup.interrupts:
+        raise
     except Exception as error:  # noqa: BLE001  # a transcript may raise anything; the run then failed
         _fail(run, error)
     discard(run, run.error)
@@ -148,11 +150,12 @@ def close_run(run: Run, release: Callable[[Run], None]) -> None:
     last: Event | None = None
     try:
         if run.begun and not run.ended:
-            run.ended = True
             if run.listening:
                 last = run.emit(AgentEnd, run.status.value, error_info(run.error), run.usage)
+            run.ended = True
     finally:
-        release(run)
+        if run.ended or not run.begun:  # else the next entry announces the end
+            release(run)
     if last is not None and run.outbox is not None:
         run.outbox.append(last)
 
@@ -185,5 +188,7 @@ def _store_record(run: Run) -> None:
                 run.usage,
             )
         )
+    except setup.interrupts:
+        raise
     except Exception as error:  # noqa: BLE001  # as above
         _fail(run, error)

@@ -173,7 +173,7 @@ def open_transcript(run: Run, known: Ledger | None, opening: UserMessage | None)
         if known is not None and known.continues(messages):
             run.ledger = known
         run.ledger.catch_up(transcript)
-    except GotatoError:
+    except (GotatoError, *run.setup.interrupts):
         raise
     except Exception as error:
         raise StoreFailure(f"the transcript could not be read ({type(error).__name__})", cause=error) from error

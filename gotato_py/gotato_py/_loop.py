@@ -30,16 +30,17 @@ def drive(
     try:
         yield from _turns(run, opening)
         run.status = RunStatus.COMPLETED
-    except GeneratorExit:
-        if not run.given_up:  # nobody closed the stream: it was dropped, perhaps in the collector's thread
+    except BaseException as raised:  # noqa: BLE001  # every end of a run is an outcome
+        if not run.left:
+            interrupt = raised if _set_outcome(run, raised) else None
+        elif not run.given_up:  # nobody closed the stream: it was dropped, perhaps in the collector's thread
             run.scope.cancel("the stream was dropped")
             return
-        run.interrupted = True
-        run.status, run.error = RunStatus.CANCELLED, Cancelled("the stream was closed", operation="RunStream.close")
-        close_run(run, release)
-        return
-    except BaseException as raised:  # noqa: BLE001  # every end of a run is an outcome
-        interrupt = raised if _set_outcome(run, raised) else None
+        else:
+            run.interrupted = True
+            run.status, run.error = RunStatus.CANCELLED, Cancelled("the stream was closed", operation="RunStream.close")
+            close_run(run, release)
+            return
     close_run(run, release)
     if run.outbox:
         yield from run.drain()

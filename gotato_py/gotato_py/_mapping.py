@@ -27,7 +27,9 @@ class FrozenMapping(dict[str, object]):
     def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:  # Any: stands in for methods of many signatures
         raise TypeError("this mapping is read-only; make a new dict from it and change that")
 
-    __setitem__ = __delitem__ = clear = pop = popitem = setdefault = update = __ior__ = _refuse
+    # Refusing is the point: no caller needs the signatures that these have in a dict.
+    __setitem__ = __delitem__ = clear = pop = popitem = __ior__ = _refuse
+    setdefault = update = _refuse  # pyright: ignore[reportAssignmentType]
 
     def __hash__(self) -> int:  # type: ignore[override]  # dict has none, but this one cannot change
         return hash_of(self)

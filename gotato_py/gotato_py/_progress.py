@@ -5,6 +5,7 @@ from __future__ import annotations
 from threading import Lock
 
 from ._run import Run
+from ._text import well_formed
 from .events import ToolExecutionUpdate
 
 
@@ -34,4 +35,4 @@ class Progress:
                 return
             self._updates += 1
             self._bytes += size
-            self._run.emit(ToolExecutionUpdate, self._key, self._name, text)
+            self._run.emit(ToolExecutionUpdate, self._key, self._name, well_formed(text))

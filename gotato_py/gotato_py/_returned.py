@@ -42,10 +42,13 @@ _SAID: dict[tuple[str, str], Callable[[Any], object]] = {
 }
 
 
-def to_json(value: object) -> Any:
-    """The value in plain JSON types, strictly: no NaN, no lone surrogate. Raises `NotSerialisable`, and what the
-    object's own code raises."""
-    return _plain(value, set())
+def to_json(value: object, *, inside: bool = False) -> Any:
+    """The value in plain JSON types, strictly: no NaN, no lone surrogate.
+
+    `inside`: it is part of something larger, so that its type must be told too. Raises `NotSerialisable`, and what the
+    object's own code raises.
+    """
+    return _plain(value, {0} if inside else set())  # 0 is the id of nothing
 
 
 def text_or_bytes(data: bytes) -> str | bytes:

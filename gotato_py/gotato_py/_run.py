@@ -78,7 +78,7 @@ class Run:
 
     __slots__ = (
         "answer", "begun", "charged", "committed", "cut", "deps", "ended", "ended_at", "error", "executing", "generator", "given_up",
-        "hasher", "id", "interrupted", "last_before", "ledger", "listening", "message", "message_open", "model_s",
+        "hasher", "id", "interrupted", "last_before", "ledger", "left", "listening", "message", "message_open", "model_s",
         "outbox", "over", "recorded", "repeats", "scope", "sequence", "settling", "setup", "started_at",
         "started_time", "status", "stop_reason", "thread", "tool_calls", "tool_s", "turn", "turn_open", "turn_started",
         "turn_usage", "usage",
@@ -119,6 +119,7 @@ class Run:
         self.error: GotatoError | None = None
         self.settling = False
         self.given_up = False
+        self.left = False  # the stream was closed or dropped at an event
         self.begun = False
         self.ended = False
         self.ended_at = self.started_at
@@ -137,7 +138,7 @@ class Run:
         """Puts the message into the transcript; when this returns, it is kept."""
         try:
             kept = self.setup.transcript.append(message)
-        except GotatoError:
+        except (GotatoError, *self.setup.interrupts):
             raise
         except Exception as error:
             raise StoreFailure(
@@ -160,6 +161,8 @@ class Run:
         event: Any = kind(setup.agent_id, self.id, self.sequence, self.turn, setup.clock.time(), *fields)
         if self.outbox is not None and kind is not AgentEnd:
             self.outbox.append(event)
+        if kind is AgentEnd:
+            self.ended = True  # only now: an interrupt while the event was made must not lose it
         if setup.extensions:
             self._notify(event, setup.extensions)
         return event  # type: ignore[no-any-return]  # every kind is an Event
@@ -190,7 +193,7 @@ class Run:
             return
         self.sequence += 1
         setup = self.setup
-        error = ErrorInfo(ErrorCode.EXTENSION_FAILURE, describe_exception(raised))
+        error = ErrorInfo(ErrorCode.EXTENSION_FAILURE, describe_exception(raised, setup.interrupts))
         told = ExtensionFailed(
             setup.agent_id, self.id, self.sequence, self.turn, setup.clock.time(), extension.name, "observe", error
         )
@@ -208,7 +211,12 @@ class Run:
         """What the stream has not seen yet."""
         outbox = self.outbox
         while outbox:
-            yield outbox.popleft()
+            event = outbox.popleft()
+            try:
+                yield event
+            except GeneratorExit:
+                self.left = True
+                raise
 
     def is_mine(self) -> bool:
         """Whether the calling thread is the one that drives this run."""

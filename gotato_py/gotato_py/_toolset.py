@@ -9,7 +9,7 @@ from ._value import wrong
 from .arguments import parse_arguments
 from .context import sorted_tools
 from .errors import InvalidArgument, NotSupported
-from .function_tool import as_tool
+from .function_tool import FunctionTool, as_tool
 from .parts import ToolCall
 from .schema import SchemaCompiler, Validator, compile_schema
 from .tool_spec import ToolSpec
@@ -82,7 +82,6 @@ def bind_tools(tools: Sequence[object], compiler: SchemaCompiler | None) -> Tool
 def _validator(tool: Tool, spec: ToolSpec, compiler: SchemaCompiler | None) -> Validator:
     if compiler is not None:
         return compiler(spec.input_schema)
-    ready = getattr(tool, "validate", None)  # a FunctionTool has compiled its own schema
-    if ready is not None:
-        return ready  # type: ignore[no-any-return]  # FunctionTool.validate is a Validator
+    if isinstance(tool, FunctionTool):  # it has compiled its schema once, for all agents
+        return tool.validate
     return compile_schema(spec.input_schema, where=f"tool {spec.name!r}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 
 from ._answer import Answer
-from ._ask import ask
+from ._ask import ask, discard
 from ._batch import run_batch
 from ._bounds import check_turn, limited
 from ._closing import close_calls, close_turn
@@ -52,7 +52,9 @@ def wrap_up(run: Run, why: GotatoError | None) -> Generator[Event, None, None]:
     answer = yield from ask(run, next_request(run, wrap_up=True))
     if answer is not None:
         answer.calls.clear()
-        if not answer.is_empty():
+        if answer.is_empty():
+            discard(run, None)
+        else:
             commit_answer(run, answer)
     close_turn(run)
 

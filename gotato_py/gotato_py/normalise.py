@@ -122,20 +122,20 @@ def _several(returned: list[Any] | tuple[Any, ...]) -> Outcome:
         if issubclass(kind, PART_TYPES):
             parts.append(item)
         elif item is not None and not (issubclass(kind, BaseException) or _not_data(item, kind)):
-            parts += _parts_of(item, kind)
+            parts += _parts_of(item, kind, inside=True)
         elif item is not None:
             raise NotSerialisable(f"it holds a value of type {_name_of(kind)}")
     return Outcome(_OK, tuple(parts))
 
 
-def _parts_of(returned: Any, kind: type[Any]) -> tuple[Part, ...]:
+def _parts_of(returned: Any, kind: type[Any], *, inside: bool = False) -> tuple[Part, ...]:
     """Data as one part; none for empty text."""
     if issubclass(kind, _BYTES):
         value: Any = text_or_bytes(bytes(returned))
         if type(value) is bytes:
             return (FilePart(value, media_type="application/octet-stream"),)
     else:
-        value = to_json(returned)
+        value = to_json(returned, inside=inside)
     if type(value) is not str:
         value = _json_text(value)
     return (TextPart(value),) if value else ()

@@ -102,7 +102,7 @@ class RunStream(Generic[T_co]):
 
     def __del__(self) -> None:
         run = getattr(self, "_run", None)
-        if run is not None and self._started and not run.settling:
+        if run is not None and run.begun and not run.settling:
             run.scope.cancel("the stream was dropped")
             warnings.warn(
                 f"a RunStream was dropped before its run {run.id} had ended; iterate it to its end or use `with`",

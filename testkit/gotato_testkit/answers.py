@@ -34,8 +34,8 @@ class Answer(Sequence[ModelEvent]):
     >>> answer = say("I'll look. ") + call("weather", city="Oslo") + call("time")
     >>> [event.call.id for event in answer if isinstance(event, ToolCallReady)]
     ['call_1', 'call_2']
-    >>> answer[-1]
-    Done(stop_reason=<StopReason.TOOL_CALLS: 'tool_calls'>)
+    >>> answer[-1].stop_reason.value
+    'tool_calls'
     """
 
     __slots__ = ("_body", "_events", "_model", "_response_id", "_stop", "_usage")

@@ -77,9 +77,9 @@ def _calls(calls: tuple[ToolCall, ...]) -> str:
 
 
 def _result_words(result: ToolResult) -> str:
-    if result.executed is not True and result.error:
-        return result.error  # the text tells the model the outcome in words that `status` has said already
-    return " ".join(_words(part) for part in result.parts) or result.error
+    if result.error:
+        return result.error  # the parts tell the model the outcome in words that `status` has said already
+    return " ".join(_words(part) for part in result.parts)
 
 
 def _words(part: Part) -> str:

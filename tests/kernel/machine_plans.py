@@ -89,9 +89,10 @@ pieces = st.one_of(
     st.just(RateLimits(remaining_requests=3)),
     st.just(kit.Wait(2)),
 )
+REASONS = [each for each in StopReason if each not in ("cancelled", "error")]
 ends = st.builds(
     Done,
-    st.sampled_from([*StopReason, StopReason.END_TURN, StopReason.TOOL_CALLS, StopReason.TOOL_CALLS]),
+    st.sampled_from([*REASONS, StopReason.END_TURN, StopReason.TOOL_CALLS, StopReason.TOOL_CALLS]),
     st.none() | usages,
 )
 good = st.builds(lambda body, end: [*body, end], st.lists(pieces, max_size=5), ends)

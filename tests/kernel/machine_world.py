@@ -91,6 +91,7 @@ class World:
         self.raised: list[BaseException] = []
         self.threads: list[threading.Thread] = []
         self.broken_store = False
+        self.limited = False
         self.grumbles: Collection[str] = ()
         self.agent = self.build()
 

@@ -99,5 +99,6 @@ def histories(draw: st.DrawFn) -> list[Message]:
             given = draw(st.sampled_from([key, key, key, "", "m0:0", "other:1", "same:0"]))
             made.append(ToolMessage(ToolResult(draw(st.sampled_from("ab")), "ok", "r", key=given)))
         if draw(st.booleans()):
-            made.append(draw(st.sampled_from([UserMessage("u"), ToolMessage(ToolResult("a", "ok"))])))
+            between: list[Message] = [UserMessage("u"), ToolMessage(ToolResult("a", "ok"))]
+            made.append(draw(st.sampled_from(between)))
     return made

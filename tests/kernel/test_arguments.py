@@ -6,10 +6,11 @@ import json
 from typing import Any
 
 import pytest
-from gotato_py.arguments import MAX_DEPTH, parse_arguments
-from gotato_py.violations import SchemaViolation
 from hypothesis import given
 from hypothesis import strategies as st
+
+from gotato_py.arguments import MAX_DEPTH, parse_arguments
+from gotato_py.violations import SchemaViolation
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -81,6 +82,8 @@ def test_last_of_equal_names_wins() -> None:
 
 def test_lone_surrogates_are_replaced() -> None:
     """A lone surrogate becomes U+FFFD in values, names and raw text; a pair is its character."""
-    assert parse_arguments('{"\\ud800": ["\\uDC00x", 1, {"a": "\\ud83d\\ude00"}]}') == {"\ufffd": ["\ufffdx", 1, {"a": "😀"}]}
+    assert parse_arguments('{"\\ud800": ["\\uDC00x", 1, {"a": "\\ud83d\\ude00"}]}') == {
+        "\ufffd": ["\ufffdx", 1, {"a": "😀"}]
+    }
     assert parse_arguments('{"a": "\ud800"}') == {"a": "\ufffd"}
     assert parse_arguments('{"a": "\\u0041"}') == {"a": "A"}

@@ -29,10 +29,12 @@ from . import strategies as sts
 
 
 def answer(*ids: str, ident: str = "m") -> AssistantMessage:
+    """An answer with nothing but calls, with these provider ids."""
     return AssistantMessage("", [ToolCall(each, "t") for each in ids], id=ident)
 
 
 def result(key: str = "", call_id: str = "", text: str = "r") -> ToolMessage:
+    """A result."""
     return ToolMessage(ToolResult(call_id, "ok", text, key=key))
 
 
@@ -61,9 +63,8 @@ def pair(message: AssistantMessage, behind: list[tuple[int, ToolMessage]]) -> tu
         key = each.result.key
         own = [at for at in range(len(answered)) if key.rpartition(":")[2] == str(at) and ":" in key]
         own = own if not message.id or key == f"{message.id}:{own[0] if own else None}" else []
-        if key and message.id and not own:
-            strays.append(index)
-        elif claimed == len(answered) or (own and answered[own[0]] is not None):
+        foreign = bool(key and message.id and not own)
+        if foreign or claimed == len(answered) or (own and answered[own[0]] is not None):
             strays.append(index)
         else:
             claimed += 1
@@ -81,13 +82,13 @@ def naive(messages: Sequence[Message], waiting: Sequence[WaitingCall]) -> list[t
     """The rules read literally, over the whole list."""
     problems: list[tuple[int, int]] = []
     placed: set[int] = set()
-    for index, message, behind in batches(messages):
-        answered, strays = pair(message, behind)
+    for index, called, behind in batches(messages):
+        answered, strays = pair(called, behind)
         placed.update(at for at, _ in behind)
         problems += [(stray, PAIRING) for stray in strays]
         missing = [at for at, known in enumerate(answered) if known is None]
         at_tail = index + len(behind) == len(messages) - 1
-        allowed = bool(missing) and at_tail and f"{message.id}:{missing[0]}" in {call.key for call in waiting}
+        allowed = bool(missing) and at_tail and f"{called.id}:{missing[0]}" in {call.key for call in waiting}
         problems += [] if allowed else [(index, PAIRING)] * len(missing)
     for index, message in enumerate(messages):
         if isinstance(message, ToolMessage) and index not in placed:
@@ -230,7 +231,7 @@ def test_calls_make_an_answer() -> None:
 
 def test_only_waiting_calls_may_be_open() -> None:
     """The tail may be open while its first open call is one that waits; those behind it may then be open too."""
-    messages = [answer("a", "b", "c"), result("m:0")]
+    messages: list[Message] = [answer("a", "b", "c"), result("m:0")]
     assert check_messages(messages, [WaitingCall("m:1")]) == []
     assert check_messages(messages, [WaitingCall("m:2"), WaitingCall("m:1")]) == []
     assert [each.index for each in check_messages(messages, [WaitingCall("m:2")])] == [0, 0]
@@ -242,7 +243,7 @@ def test_problems_come_in_order_and_quote_nothing() -> None:
     """Problems are sorted by message, and their text holds no content of it."""
     secret = "s3cret"
     said = AssistantMessage(secret, [ToolCall(secret, secret, secret)] * 2, id=secret)
-    messages = [said, result("x:1", secret, secret), UserMessage(secret), result(secret, secret, secret)]
+    messages: list[Message] = [said, result("x:1", secret, secret), UserMessage(secret), result(secret, secret, secret)]
     problems = check_messages(messages)
     assert [each.index for each in problems] == [0, 0, 1, 3]
     assert secret not in repr(problems)

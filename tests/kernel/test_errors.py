@@ -31,6 +31,7 @@ from gotato_py import (
 
 
 def public_errors() -> Iterator[type[GotatoError]]:
+    """Every error that the kernel's door shows."""
     for each in vars(gotato_py).values():
         if isinstance(each, type) and issubclass(each, GotatoError):
             yield each
@@ -47,6 +48,7 @@ FACTS: dict[type[GotatoError], dict[str, Any]] = {
 
 
 def facts_of(kind: type[GotatoError]) -> dict[str, Any]:
+    """Keyword arguments of the class' own."""
     known: dict[str, Any] = {}
     for base, facts in FACTS.items():
         if issubclass(kind, base):
@@ -72,8 +74,9 @@ def test_every_error_pickles(kind: type[GotatoError]) -> None:
         assert type(again) is kind
         assert (str(again), again.args, again.code) == ("it broke", ("it broke",), kind.code)
         assert (again.operation, again.retryable, again.details) == ("Agent.run", True, {"n": [1]})
-        assert (type(again.cause), again.cause.args) == (KeyError, ("k",))
-        assert again.__cause__ is again.cause
+        cause: Any = again.cause
+        assert (type(cause), cause.args) == (KeyError, ("k",))
+        assert again.__cause__ is cause
         assert {name: getattr(again, name) for name in facts_of(kind)} == facts_of(kind)
 
 
@@ -146,7 +149,8 @@ def test_a_foreign_cause_goes_by_its_name() -> None:
     assert str(again.cause).endswith("Unpicklable")
     noted = ValueError("a", 1)
     noted.held = open  # type: ignore[attr-defined]
-    assert pickle.loads(pickle.dumps(ToolError("x", cause=noted))).cause.args == ("a", 1)
+    again = pickle.loads(pickle.dumps(ToolError("x", cause=noted)))
+    assert again.cause.args == ("a", 1)
 
 
 def test_a_chain_pickles() -> None:

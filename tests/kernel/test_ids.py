@@ -7,6 +7,7 @@ import os
 import random
 import re
 import threading
+from multiprocessing.queues import SimpleQueue
 
 import pytest
 
@@ -52,7 +53,7 @@ def test_a_forked_child_makes_other_ids() -> None:
     assert len({each for some in ids for each in some}) == 150
 
 
-def _send_ids(made: multiprocessing.queues.SimpleQueue[list[str]]) -> None:
+def _send_ids(made: SimpleQueue[list[str]]) -> None:
     made.put([random_ids("message") for _ in range(50)])
 
 

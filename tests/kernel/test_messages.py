@@ -94,7 +94,8 @@ def test_identity_and_notes_take_no_part_in_equality() -> None:
     plain = UserMessage("u")
     assert UserMessage("u", id="m-1", metadata={"a": 1}, extra={"b": 2}) == plain
     assert UserMessage("v") != plain
-    assert AssistantMessage("u") != plain
+    others: list[object] = [AssistantMessage("u"), "u", None]
+    assert plain not in others
     assert ToolResult("c", "ok", metadata={"a": 1}) == ToolResult("c", "ok")
     assert AssistantMessage("u", usage=Usage(1)) != AssistantMessage("u")
 
@@ -210,7 +211,7 @@ def test_the_text_of_a_result_says_which_it_is() -> None:
 
 def test_enums_equal_their_text() -> None:
     """A member equals its value, and a value goes in for it; another word is refused with the list of words."""
-    assert StopReason.MAX_TOKENS == "max_tokens"
+    assert [reason.value for reason in StopReason] == list(StopReason)
     assert AssistantMessage("", stop_reason="max_tokens").truncated
     assert not AssistantMessage("", stop_reason=StopReason.END_TURN).truncated
     bad: Any

@@ -6,15 +6,20 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from gotato_py import InvalidArgument
-from gotato_py.schema import compile_schema
-from gotato_py.violations import SchemaViolation
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from gotato_py import InvalidArgument
+from gotato_py.schema import compile_schema
+from gotato_py.violations import SchemaViolation
+
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-5, 5) | st.sampled_from([0.5, 1.0, -2.0, 3.5]) | st.text("abé", max_size=3),
+    st.none()
+    | st.booleans()
+    | st.integers(-5, 5)
+    | st.sampled_from([0.5, 1.0, -2.0, 3.5])
+    | st.text("abé", max_size=3),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abc"), inner, max_size=3),
     max_leaves=6,
 )
@@ -77,7 +82,7 @@ def violation(schema: Mapping[str, object], value: object) -> SchemaViolation:
 
 
 @given(schemas(), st.sampled_from([True, {"type": "integer"}, {"type": ["array", "null"]}]), JSON)
-def test_agrees_with_jsonschema(schema: Any, definition: Any, value: object) -> None:
+def test_agrees_with_jsonschema(schema: Any, definition: Any, value: Any) -> None:
     """A value fits a schema of the subset exactly if the reference implementation says so."""
     whole = {"allOf": [schema], "$defs": {"x": definition}}
     expected = Draft202012Validator(whole).is_valid(value)
@@ -155,7 +160,11 @@ def test_accepts(schema: Mapping[str, object], value: object) -> None:
         ({"additionalProperties": False}, {"b": 1}, "$.b: expected no such property (there are none), got 1"),
         ({"properties": {"a": False}}, {"a": None}, "$.a: expected nothing at all, got null"),
         ({"anyOf": [{"type": "string"}, {"type": "null"}]}, 1, "$: expected a string or null, got 1"),
-        ({"oneOf": [True, True]}, 1, "$: expected a value that fits exactly one of the alternatives, got one that fits 2 of them"),
+        (
+            {"oneOf": [True, True]},
+            1,
+            "$: expected a value that fits exactly one of the alternatives, got one that fits 2 of them",
+        ),
         ({"oneOf": [{"type": "string"}]}, 1, "$: expected a string, got 1"),
     ],
 )

@@ -42,6 +42,7 @@ MESSAGES: list[Message] = [
 
 
 def summary(text: str = "so far", **more: Any) -> UserMessage:
+    """A summary of what was said."""
     return UserMessage(text, **more)
 
 
@@ -188,9 +189,9 @@ def test_a_later_summary_hands_on_the_last_user_message() -> None:
     transcript = MemoryTranscript(MESSAGES)
     transcript.replace(Compaction(summary("first", id="s1"), "u1"))
     transcript.replace(Compaction(summary("second", id="s2"), "a2"))
-    assert transcript.messages[0].metadata["last_user"] == "u1"
+    assert transcript.messages[0].metadata == {"last_user": "u1"}
     transcript.replace(Compaction(summary("third", id="s3"), "u2"))
-    assert transcript.messages[0].metadata["last_user"] == "u2"
+    assert transcript.messages[0].metadata == {"last_user": "u2"}
     assert [each.summary.id for each in transcript.compactions] == ["s1", "s2", "s3"]
     assert transcript.messages[1:] == (MESSAGES[-1],)
 

@@ -1,0 +1,275 @@
+"""When the scope ends, a call ends, in every state that it can be in; nothing is left but what the contract names."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+from requests.adapters import HTTPAdapter
+
+from gotato_gateway import OpenAIChat
+from gotato_py import Cancelled, DeadlineExceeded, GotatoError, Scope
+
+from .answers import HI, local
+from .server import HELLO, Reply, Server, chunk, forever, sse
+
+MUST = 0.2
+STARTED = sse(chunk("Hel"), done=False)
+
+
+class SlowLookup(HTTPAdapter):
+    """Stands for a name lookup that takes its time: it holds every request up until it is let go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.entered, self.release = threading.Event(), threading.Event()
+
+    def send(self, *args: Any, **kwargs: Any) -> requests.Response:
+        self.entered.set()
+        self.release.wait(10)
+        return super().send(*args, **kwargs)
+
+
+@contextmanager
+def lookup() -> Iterator[tuple[OpenAIChat, Callable[[], bool]]]:
+    """A call whose host is being looked up."""
+    session, adapter = requests.Session(), SlowLookup()
+    session.mount("http://", adapter)
+    with Server(Reply(HELLO)) as server:
+        try:
+            yield local(server.url, session=session), lambda: adapter.entered.wait(5)
+        finally:
+            adapter.release.set()
+
+
+@contextmanager
+def connect() -> Iterator[tuple[OpenAIChat, Callable[[], bool]]]:
+    """A call that connects to a port whose queue is full, so that nothing answers."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
+        fillers = [socket.socket() for _ in range(3)]
+        for filler in fillers:
+            filler.setblocking(False)
+            filler.connect_ex(listener.getsockname())
+        try:
+            # Inside a connect the helper thread stays until its timeout, so that is short here.
+            yield local(f"http://127.0.0.1:{listener.getsockname()[1]}/v1", connect_timeout=1.0), lambda: True
+        finally:
+            for filler in fillers:
+                filler.close()
+
+
+@contextmanager
+def tls_handshake() -> Iterator[tuple[OpenAIChat, Callable[[], bool]]]:
+    """A call whose server accepts and never answers the handshake."""
+    with silent_listener() as (port, accepted):
+        yield local(f"https://127.0.0.1:{port}/v1"), lambda: accepted.wait(5)
+
+
+@contextmanager
+def proxy_connect() -> Iterator[tuple[OpenAIChat, Callable[[], bool]]]:
+    """A call whose proxy accepts and never answers CONNECT."""
+    with silent_listener() as (port, accepted):
+        session = requests.Session()
+        session.proxies = {"https": f"http://127.0.0.1:{port}"}
+        yield local("https://api.example.test/v1", session=session), lambda: accepted.wait(5)
+
+
+@contextmanager
+def silent_listener() -> Iterator[tuple[int, threading.Event]]:
+    """Accepts one connection and says nothing."""
+    accepted, held = threading.Event(), list[socket.socket]()
+
+    def accept() -> None:
+        try:
+            held.append(listener.accept()[0])
+            accepted.set()
+        except OSError:
+            pass
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=accept, daemon=True)
+        thread.start()
+        try:
+            yield listener.getsockname()[1], accepted
+        finally:
+            socket.socket.shutdown(listener, socket.SHUT_RDWR)
+            thread.join(5)
+            for each in held:
+                each.close()
+
+
+def served(reply: Reply) -> Callable[[], Any]:
+    """A call that a server answers like this."""
+
+    @contextmanager
+    def state() -> Iterator[tuple[OpenAIChat, Callable[[], bool]]]:
+        with Server(reply) as server:
+            yield local(server.url), lambda: server.arrived.wait(5)
+            assert server.left.wait(2), "the connection was not closed"
+
+    return state
+
+
+STATES: dict[str, Callable[[], Any]] = {
+    "lookup": lookup,
+    "connect": connect,
+    "TLS handshake": tls_handshake,
+    "CONNECT to a proxy": proxy_connect,
+    "no headers": served(Reply(status=0, then="stall")),
+    "headers, no body": served(Reply(then="stall")),
+    "stalled body": served(Reply(STARTED, then="stall")),
+    "stalled body without chunks": served(Reply(STARTED, framing="close", then="stall")),
+    "pings only": served(Reply(forever(b": ping\n\n"), gap=0.01)),
+    "text without end": served(Reply(forever(STARTED[0]), gap=0.01)),
+    "refusal without end": served(Reply(status=500, then="stall")),
+}
+each_state = pytest.mark.parametrize("state", STATES.values(), ids=STATES)
+
+
+def ended_with(model: OpenAIChat, scope: Scope) -> GotatoError:
+    """What a call raises when its scope ends."""
+    with pytest.raises((Cancelled, DeadlineExceeded)) as caught:
+        for _ in model.stream(HI, scope):
+            pass
+    return caught.value
+
+
+@each_state
+def test_cancel_from_another_thread(state: Callable[[], Any], record_property: Callable[[str, object], None]) -> None:
+    """`cancel` ends the call within moments, and its connection is closed."""
+    scope, cancelled_at = Scope(), list[float]()
+
+    def cancel() -> None:
+        under_way()
+        time.sleep(0.05)
+        cancelled_at.append(time.monotonic())
+        scope.cancel("enough")
+
+    with state() as (model, under_way):
+        thread = threading.Thread(target=cancel)
+        thread.start()
+        error = ended_with(model, scope)
+        took = time.monotonic() - cancelled_at[0]
+        thread.join()
+    assert isinstance(error, Cancelled)
+    assert str(error) == "enough"
+    assert took < MUST
+    record_property("cancel_ms", round(took * 1000, 2))
+
+
+@each_state
+def test_the_deadline_passes(state: Callable[[], Any]) -> None:
+    """When its time has passed, the call ends within moments, and not with a connection error."""
+    with state() as (model, _):
+        started = time.monotonic()
+        error = ended_with(model, Scope(timeout=0.3))
+        assert 0.29 < time.monotonic() - started < 0.3 + MUST
+    assert isinstance(error, DeadlineExceeded)
+
+
+@each_state
+def test_cancel_from_a_signal_handler(state: Callable[[], Any]) -> None:
+    """A signal handler of the very thread that waits may cancel."""
+    scope, cancelled_at = Scope(), list[float]()
+
+    def handle(number: int, frame: object) -> None:
+        cancelled_at.append(time.monotonic())
+        scope.cancel("signal")
+
+    before = signal.signal(signal.SIGALRM, handle)
+    try:
+        with state() as (model, _):
+            signal.setitimer(signal.ITIMER_REAL, 0.2)
+            error = ended_with(model, scope)
+            assert time.monotonic() - cancelled_at[0] < MUST
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert str(error) == "signal"
+
+
+@each_state
+def test_ctrl_c(state: Callable[[], Any]) -> None:
+    """Ctrl-C goes through at once, and leaves no thread and no socket."""
+    with state() as (model, _):
+        threading.Timer(0.2, signal.raise_signal, [signal.SIGINT]).start()
+        started = time.monotonic()
+        with pytest.raises(KeyboardInterrupt):
+            for _ in model.stream(HI, Scope()):
+                pass
+        assert time.monotonic() - started < 0.2 + MUST
+
+
+@pytest.mark.parametrize("scope", [Scope(timeout=0), Scope(timeout=5).child(0)])
+def test_an_ended_scope_sends_nothing(scope: Scope) -> None:
+    """With a scope that has ended before, no connection is made."""
+    with Server(Reply(HELLO)) as server:
+        assert isinstance(ended_with(local(server.url), scope), DeadlineExceeded)
+        cancelled = Scope()
+        cancelled.cancel()
+        assert isinstance(ended_with(local(server.url), cancelled), Cancelled)
+        assert server.connections == 0
+
+
+@pytest.mark.parametrize("framing", ["chunked", "close"])
+def test_tls_body_is_cancelled_too(tls: ssl.SSLContext, certificate: Path, monkeypatch: pytest.MonkeyPatch, framing: Any) -> None:
+    """Behind TLS, a stalled body ends with the scope as well."""
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
+    with Server(Reply(STARTED, framing=framing, then="stall"), tls) as server:
+        scope = Scope()
+        threading.Timer(0.2, scope.cancel, ["enough"]).start()
+        started = time.monotonic()
+        assert str(ended_with(local(server.url), scope)) == "enough"
+        assert time.monotonic() - started < 0.2 + MUST
+
+
+def test_a_parent_scope_ends_the_call() -> None:
+    """The end of the run's scope ends the call of its child."""
+    with Server(Reply(STARTED, then="stall")) as server:
+        run = Scope()
+        threading.Timer(0.1, run.cancel, ["run over"]).start()
+        assert str(ended_with(local(server.url), run.child(60))) == "run over"
+
+
+def test_a_connection_of_the_users_session_is_cut_too() -> None:
+    """A connection that the user's session opened before, for something else, ends with the scope in its body."""
+    replies = [Reply(HELLO), Reply(STARTED, then="stall")]
+    with Server(lambda received: replies[len(server.received) - 1]) as server, requests.Session() as session:
+        session.post(f"{server.url}/other", data=b"x").close()
+        scope = Scope()
+        threading.Timer(0.2, scope.cancel, ["enough"]).start()
+        started = time.monotonic()
+        assert str(ended_with(local(server.url, session=session), scope)) == "enough"
+        assert time.monotonic() - started < 0.2 + MUST
+        assert [received.connection for received in server.received] == [0, 0]
+
+
+def test_pings_keep_an_idle_call_alive() -> None:
+    """Case 62: any byte resets `idle_timeout`, so a model that thinks for long is not given up."""
+    pings = [b": ping\n\n"] * 20
+    with Server(Reply([*pings, *HELLO], gap=0.05)) as server:
+        events = list(local(server.url, idle_timeout=0.3).stream(HI, Scope()))
+    assert events
+
+
+def test_a_cancelled_scope_leaves_its_callbacks() -> None:
+    """A finished call takes its callbacks back: a long-lived scope does not collect them."""
+    scope = Scope()
+    with Server(Reply(HELLO)) as server:
+        for _ in range(3):
+            list(local(server.url).stream(HI, scope))
+    seen: list[int] = []
+    scope.on_end(lambda: seen.append(1))
+    scope.cancel()
+    assert seen == [1]
