@@ -72,12 +72,8 @@ class Output:
         if stream is None:  # the caller closed it
             return
 
-        def do() -> None:
-            stream.write(text)
-            stream.flush()
-
         try:
-            self._interrupts.write(do)
+            self._interrupts.write(lambda: _write_whole(stream, text))
         except OSError as error:
             _hush(stream)
             raise CannotWrite(error) from error
@@ -85,6 +81,17 @@ class Output:
     def _close_line_raw(self) -> None:
         if self._line_open and sys.stdout is not None:
             os.write(1, b"\n")
+
+
+def _write_whole(stream: TextIO, text: str) -> None:
+    """Writes all of it. Under PYTHONUNBUFFERED the text layer loses what a signal kept the system from taking."""
+    left = memoryview(text.encode(stream.encoding, stream.errors or "strict"))
+    while left:
+        taken: int | None = stream.buffer.write(left)
+        if taken is None:
+            raise BlockingIOError("stdout is set not to block, and is full")
+        left = left[taken:]
+    stream.flush()
 
 
 def _hush(stream: TextIO) -> None:

@@ -56,9 +56,10 @@ class Answer:
             self.size += len(call.arguments)
             self.calls.append(call)
         elif kind is Done:
-            self.done = event  # type: ignore[assignment]  # as above
-            if self.done.usage is not None:  # type: ignore[attr-defined]  # as above
-                self.usage = self.done.usage  # type: ignore[attr-defined]  # as above
+            done: Done = event  # type: ignore[assignment]  # as above
+            self.done = done
+            if done.usage is not None:
+                self.usage = done.usage
         else:
             self._take_other(event)
 
@@ -111,7 +112,10 @@ class Answer:
     def _has_text(self) -> bool:
         if any(not piece.isspace() for piece in self.text if piece):
             return True
-        return any(not isinstance(part, ReasoningPart) and (type(part) is not TextPart or part.text.strip()) for part in self.parts)
+        return any(
+            not isinstance(part, ReasoningPart) and (type(part) is not TextPart or part.text.strip())
+            for part in self.parts
+        )
 
     def message(self, model: str) -> AssistantMessage:
         """The message of a complete answer."""

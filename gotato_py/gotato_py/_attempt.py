@@ -59,7 +59,7 @@ def attempt(
                 close()
             except interrupts:
                 raise
-            except Exception as error:  # noqa: BLE001  # it must not hide how the attempt ended
+            except Exception as error:  # it must not hide how the attempt ended
                 log.debug("closing the model's stream raised %s", type(error).__name__)
     if answer.done is None:
         _check(scope, own, timeout)
@@ -77,7 +77,7 @@ def _iterator(model: Model, stream: object) -> Iterator[ModelEvent]:
 
 
 def _check(scope: Scope, own: Scope, timeout: float | None) -> None:
-    """Raises what the end of the attempt's own scope means: the end of the outer one, or an attempt that took too long."""
+    """Raises what the end of the attempt's scope means: the end of the outer one, or an attempt that took too long."""
     scope.check()
     if own.cancelled:
         raise ConnectionFailed(f"no complete answer within {timeout} s (limits.model_timeout)")
@@ -92,6 +92,7 @@ def delay_before_next(policy: RetryPolicy, number: int, error: ModelError, scope
         raise error
     left = scope.remaining()
     if left is not None and delay >= left:
+        scope.check()  # a cancel that came just now has left no time either
         raise DeadlineExceeded(
             f"the next attempt would have to wait {delay:g} s, longer than the {left:g} s that are left",
             operation="Model.stream",

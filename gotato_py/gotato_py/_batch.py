@@ -9,25 +9,25 @@ from ._bounds import check_call, check_next_turn, count_repeats, limited
 from ._closing import commit_result, end_execution, refused
 from ._mapping import EMPTY, FrozenMapping
 from ._progress import Progress
-from ._run import Ending, Run
+from ._run import Ending, Run, store_failure
 from ._toolset import BoundTool
 from ._value import replace, unchecked
-from .errors import ErrorCode, GotatoError, LimitExceeded, StoreFailure, ToolError
+from .errors import ErrorCode, GotatoError, LimitExceeded, ToolError
 from .events import Event, ToolExecutionStart
 from .function_tool import ArgumentsRejected
 from .messages import OUTCOME_WORDS, AssistantMessage, ToolResult, text_of
 from .normalise import bound_parts, describe_exception, normalise
-from .parts import StopReason, TextPart, ToolCall, ToolResultStatus
+from .parts import Part, StopReason, TextPart, ToolCall, ToolResultStatus
 from .result import RunStatus
 from .tools import ToolContext, drop_progress
 
 log = logging.getLogger("gotato_py")
 
 _INCOMPLETE = {
-    StopReason.MAX_TOKENS: "the answer was cut off by its token limit (max_tokens) and may be incomplete; none of its calls was executed",
-    StopReason.CONTENT_FILTER: "the answer was cut off by the content filter and may be incomplete; none of its calls was executed",
-    StopReason.ERROR: "the answer ended with an error and may be incomplete; none of its calls was executed",
-    StopReason.CANCELLED: "the answer was cancelled and may be incomplete; none of its calls was executed",
+    StopReason.MAX_TOKENS: "the answer was cut off by its token limit (max_tokens)",
+    StopReason.CONTENT_FILTER: "the answer was cut off by the content filter",
+    StopReason.ERROR: "the answer ended with an error",
+    StopReason.CANCELLED: "the answer was cancelled",
 }
 _STOPPED = (ErrorCode.CANCELLED, ErrorCode.DEADLINE_EXCEEDED)
 
@@ -40,10 +40,13 @@ def run_batch(run: Run, message: AssistantMessage) -> Generator[Event, None, Non
     cut = _INCOMPLETE.get(message.stop_reason)
     run.cut = run.cut + 1 if message.stop_reason is StopReason.MAX_TOKENS else 0
     if cut is not None:
+        why = f"{cut} and may be incomplete; none of its calls was executed"
         for index, call in enumerate(message.tool_calls):
-            commit_result(run, refused(call, f"{message.id}:{index}", ToolResultStatus.NOT_RUN, cut))
+            commit_result(run, refused(call, f"{message.id}:{index}", ToolResultStatus.NOT_RUN, why))
         if run.cut == 2:
-            error = LimitExceeded("two answers in a row were cut off by max_tokens inside their calls", limit="max_tokens")
+            error = LimitExceeded(
+                "two answers in a row were cut off by max_tokens inside their calls", limit="max_tokens"
+            )
             raise Ending(RunStatus.LIMITED, error)
         return
     check_next_turn(run)
@@ -86,10 +89,10 @@ def _begin(
     )
     try:
         run.setup.transcript.mark_started(key)
-    except (GotatoError, *run.setup.interrupts):
+    except run.setup.interrupts:
         raise
     except Exception as error:
-        raise StoreFailure(f"the transcript could not record that a tool starts ({type(error).__name__})", cause=error) from error
+        raise store_failure(error, "could not record that a tool starts")  # noqa: B904  # it carries its cause
     run.tool_calls += 1
     run.executing = (key, call.name, run.setup.monotonic())
     if run.listening:
@@ -99,7 +102,8 @@ def _begin(
 
 def _execute(run: Run, bound: BoundTool, use: ToolContext[object]) -> ToolResult:
     """Runs the tool; whatever it returns or raises is a result, but for the interrupts."""
-    status, parts, error, exception, metadata = ToolResultStatus.FAILED, (), "", "", EMPTY
+    parts: tuple[Part, ...] = ()
+    status, error, exception, metadata = ToolResultStatus.FAILED, "", "", EMPTY
     try:
         done = normalise(bound.tool.execute(use), run.setup.interrupts)
         status, parts, error = done.status, done.parts, done.error
@@ -109,10 +113,12 @@ def _execute(run: Run, bound: BoundTool, use: ToolContext[object]) -> ToolResult
         raise
     except ArgumentsRejected as raised:
         status, error = ToolResultStatus.NOT_RUN, f"invalid arguments for {use.name}: {raised.violation}"
-    except BaseException as raised:  # noqa: BLE001  # a tool may raise anything; it is told to the model
+    except BaseException as raised:  # a tool may raise anything; it is told to the model
         exception = type(raised).__name__
         if isinstance(raised, GotatoError) and raised.code in _STOPPED and run.scope.cancelled:
-            status = ToolResultStatus.TIMED_OUT if raised.code is ErrorCode.DEADLINE_EXCEEDED else ToolResultStatus.CANCELLED
+            status = (
+                ToolResultStatus.TIMED_OUT if raised.code is ErrorCode.DEADLINE_EXCEEDED else ToolResultStatus.CANCELLED
+            )
         error = describe_exception(raised, run.setup.interrupts)
         log.debug("tool %s raised %s", use.name, exception, exc_info=not isinstance(raised, ToolError))
     if error:
@@ -134,9 +140,15 @@ def _finish(run: Run, use: ToolContext[object], arguments: dict[str, object], re
             result = _with_warning(result, count)
     commit_result(run, result)
     if most is not None and count > most:
-        raise limited("max_repeated_calls", f"{use.name} was called {count} times with the same arguments and result", wrap_up=True)
+        raise limited(
+            "max_repeated_calls",
+            f"{use.name} was called {count} times with the same arguments and result",
+            wrap_up=True,
+        )
 
 
 def _with_warning(result: ToolResult, count: int) -> ToolResult:
-    text = f"\n[This call has now given the same result {count} times. Do something else: the run ends if it is repeated.]"
+    text = (
+        f"\n[This call has now given the same result {count} times. Do something else: the run ends if it is repeated.]"
+    )
     return replace(result, parts=(*result.parts, TextPart(text)))

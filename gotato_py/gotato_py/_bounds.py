@@ -68,4 +68,3 @@ def count_repeats(run: Run, name: str, arguments: Mapping[str, object], result: 
     if len(run.repeats) > _REPEAT_WINDOW:
         del run.repeats[next(iter(run.repeats))]
     return count
-

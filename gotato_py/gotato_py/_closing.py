@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ._ask import discard
-from ._mapping import EMPTY
 from ._ledger import Ledger
-from ._run import Run
+from ._mapping import EMPTY
+from ._run import Run, store_failure
 from ._value import unchecked
-from .errors import Cancelled, ErrorCode, GotatoError, LimitExceeded, StoreFailure
+from .errors import Cancelled, ErrorCode, GotatoError, LimitExceeded
 from .events import (
     AgentEnd,
     Event,
@@ -27,7 +27,6 @@ from .messages import EXECUTED, OUTCOME_WORDS, ToolMessage, ToolResult
 from .parts import StopReason, TextPart, ToolCall, ToolResultStatus
 from .result import RunStatus
 from .transcript import RunRecord
-
 
 _make_message = unchecked(ToolMessage)
 
@@ -139,7 +138,7 @@ def close_run(run: Run, release: Callable[[Run], None]) -> None:
         run.reconcile()
     except run.setup.interrupts:
         raise
-    except Exception as error:  # noqa: BLE001  # a transcript may raise anything; the run then failed
+    except Exception as error:  # a transcript may raise anything; the run then failed
         _fail(run, error)
     discard(run, run.error)
     if run.executing is not None:
@@ -162,9 +161,7 @@ def close_run(run: Run, release: Callable[[Run], None]) -> None:
 
 def _fail(run: Run, error: Exception) -> None:
     run.status = RunStatus.FAILED
-    if not isinstance(error, GotatoError):
-        error = StoreFailure(f"the transcript could not be closed ({type(error).__name__})", cause=error)
-    run.error = error
+    run.error = store_failure(error, "could not be closed")
 
 
 def _store_record(run: Run) -> None:
@@ -190,5 +187,5 @@ def _store_record(run: Run) -> None:
         )
     except setup.interrupts:
         raise
-    except Exception as error:  # noqa: BLE001  # as above
+    except Exception as error:  # as above
         _fail(run, error)

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ._bounds import check_message_size
+from ._fields import wrong
 from ._ledger import Ledger
-from ._run import Run, Setup
+from ._run import Run, Setup, store_failure
 from ._toolset import bind_tools
-from ._value import wrong
+from .checks import RequestHistory
 from .context import ContextBuilder
-from .errors import GotatoError, InvalidArgument, InvalidState, NotSupported, StoreFailure
+from .errors import InvalidArgument, InvalidState, NotSupported
 from .extensions import install
 from .ids import Ids, random_ids
 from .limits import Limits
-from .messages import AssistantMessage, UserMessage
+from .messages import AssistantMessage, Message, UserMessage
 from .model import Model, ModelOptions
 from .parts import ReasoningPart, StopReason, TextPart
 from .result import RunMetrics, RunResult, RunStatus
@@ -45,7 +46,11 @@ def build_setup(
     """Checks what an agent is built from. Raises `InvalidArgument` naming the argument."""
     _require("model", model, "stream", "has a method stream(request, scope)")
     _require("context_builder", builder, "build", "has a method build(view)")
-    for where, given, kind in (("limits", limits, Limits), ("model_options", options, ModelOptions), ("retry", retry, RetryPolicy)):
+    for where, given, kind in (
+        ("limits", limits, Limits),
+        ("model_options", options, ModelOptions),
+        ("retry", retry, RetryPolicy),
+    ):
         if not isinstance(given, kind):
             raise wrong(f"Agent.{where}", f"a {kind.__name__}", given)
     for where, text in (("instructions", instructions), ("name", name)):
@@ -61,7 +66,9 @@ def build_setup(
     if limits.max_parallel_tools is None or limits.max_parallel_tools > 1:
         raise NotSupported("Agent.limits: max_parallel_tools over 1: this release runs tools one after another")
     if limits.tool_timeout is not None:
-        raise NotSupported("Agent.limits: tool_timeout: this release runs tools in the caller's thread and cannot give one up")
+        raise NotSupported(
+            "Agent.limits: tool_timeout: this release runs tools in the caller's thread and cannot give one up"
+        )
     setup = Setup()
     setup.ids = random_ids if ids is None else ids
     setup.agent_id = setup.ids("agent")
@@ -127,7 +134,9 @@ def _interrupts(given: Any) -> tuple[type[BaseException], ...]:
 def check_entry(setup: Setup, message: Any, answers: object, output: object) -> UserMessage | None:
     """The user message of a run, or None for one that goes on. Raises `InvalidArgument` for what cannot be one."""
     if output is not None:
-        raise NotSupported("output=: structured output is not part of this release; ask for JSON in the message", operation="Agent.run")
+        raise NotSupported(
+            "output=: structured output is not part of this release; ask for JSON in the message", operation="Agent.run"
+        )
     if answers is not None:
         raise InvalidArgument("answers=: no call of this agent waits for an answer", operation="Agent.run")
     if message is None:
@@ -140,12 +149,12 @@ def check_entry(setup: Setup, message: Any, answers: object, output: object) -> 
         except InvalidArgument as error:
             raise InvalidArgument(str(error).replace("UserMessage.parts", "message"), operation="Agent.run") from None
     if all(isinstance(part, TextPart) and not part.text.strip() for part in opening.parts):
-        raise InvalidArgument("message is empty: no provider takes a user message that says nothing", operation="Agent.run")
+        raise InvalidArgument(
+            "message is empty: no provider takes a user message that says nothing", operation="Agent.run"
+        )
     if any(isinstance(part, ReasoningPart) for part in opening.parts):
         raise InvalidArgument("message holds a ReasoningPart; only a model's answer can", operation="Agent.run")
     check_message_size(setup.limits.max_message_bytes, opening, "message")
-    if not opening.id:
-        return opening.__replace__(id=setup.ids("message"))  # type: ignore[attr-defined, no-any-return]  # given by @value
     return opening
 
 
@@ -163,39 +172,53 @@ def run_scope(setup: Setup, operation: str, timeout: float | None, scope: Scope 
 
 
 def open_transcript(run: Run, known: Ledger | None, opening: UserMessage | None) -> None:
-    """Reads what the transcript holds that is not known yet; refuses a run that has nothing to go on with."""
+    """Reads what the transcript holds that is not known yet, refuses a run that cannot go on from it, and begins it.
+
+    Raises before anything is changed: `InvalidState` for a history that no provider would take, `InvalidArgument`
+    where there is nothing to go on from, what `begin_run` raises (`Busy`).
+    """
     transcript = run.setup.transcript
-    begin_run = getattr(transcript, "begin_run", None)
     try:
-        if begin_run is not None:
-            begin_run(run.id)
         messages = transcript.messages
         if known is not None and known.continues(messages):
             run.ledger = known
         run.ledger.catch_up(transcript)
-    except (GotatoError, *run.setup.interrupts):
+        run.last_before = messages[-1].id if messages else ""
+        _check_history(run.ledger.history)
+        _check_opening(messages, opening)
+        begin_run = getattr(transcript, "begin_run", None)
+        if begin_run is not None:
+            begin_run(run.id)
+    except run.setup.interrupts:
         raise
     except Exception as error:
-        raise StoreFailure(f"the transcript could not be read ({type(error).__name__})", cause=error) from error
-    run.last_before = messages[-1].id if len(messages) else ""
-    problems = run.ledger.history.problems
-    if problems:
-        first = problems[0]
-        raise InvalidState(
-            f"the transcript cannot be sent: message {first.index}: {first.text}; see check_messages", operation="Agent.run"
-        )
+        raise store_failure(error, "could not be read")  # noqa: B904  # it carries its cause
+
+
+def _check_history(history: RequestHistory) -> None:
+    if history.problems:
+        first = history.problems[0]
+        text = f"the transcript cannot be sent: message {first.index}: {first.text}; see check_messages"
+        raise InvalidState(text, operation="Agent.run")
+
+
+def _check_opening(messages: Sequence[Message], opening: UserMessage | None) -> None:
     if opening is None:
         _check_going_on(messages)
     elif opening.id and any(message.id == opening.id for message in messages):
-        raise InvalidArgument("message has the id of a message that the transcript holds already", operation="Agent.run")
+        raise InvalidArgument("message has the id of one that the transcript holds already", operation="Agent.run")
 
 
-def _check_going_on(messages: Sequence[Any]) -> None:
-    if not len(messages):
-        raise InvalidArgument("run() without a message goes on from the transcript, which is empty", operation="Agent.run")
+def _check_going_on(messages: Sequence[Message]) -> None:
+    if not messages:
+        raise InvalidArgument(
+            "run() without a message goes on from the transcript, which is empty", operation="Agent.run"
+        )
     tail = messages[-1]
     if isinstance(tail, AssistantMessage) and not tail.tool_calls and tail.stop_reason not in _UNFINISHED:
-        raise InvalidArgument("run() without a message: the last answer is finished; pass a message", operation="Agent.run")
+        raise InvalidArgument(
+            "run() without a message: the last answer is finished; pass a message", operation="Agent.run"
+        )
 
 
 _UNFINISHED = (StopReason.CANCELLED, StopReason.ERROR, StopReason.MAX_TOKENS, StopReason.PAUSE)
@@ -214,4 +237,3 @@ def result_of(run: Run) -> RunResult[Any]:
         run.error,
         new_messages=tuple(run.committed),
     )
-

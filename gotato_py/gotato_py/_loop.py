@@ -8,6 +8,7 @@ from ._bounds import check_room
 from ._closing import close_calls, close_run
 from ._run import Ending, Run
 from ._turn import take_turn, wrap_up
+from ._value import replace
 from .errors import Cancelled, DeadlineExceeded, ExtensionFailure, GotatoError
 from .events import AgentStart, Event
 from .messages import UserMessage
@@ -30,7 +31,7 @@ def drive(
     try:
         yield from _turns(run, opening)
         run.status = RunStatus.COMPLETED
-    except BaseException as raised:  # noqa: BLE001  # every end of a run is an outcome
+    except BaseException as raised:  # every end of a run is an outcome
         if not run.left:
             interrupt = raised if _set_outcome(run, raised) else None
         elif not run.given_up:  # nobody closed the stream: it was dropped, perhaps in the collector's thread
@@ -55,7 +56,7 @@ def _turns(run: Run, opening: UserMessage | None) -> Generator[Event, None, None
     close_calls(run, None)
     if opening is not None:
         check_room(run)
-        run.commit_user(opening)
+        run.commit_user(opening if opening.id else replace(opening, id=run.setup.ids("message")))
     if run.outbox:
         yield from run.drain()
     try:
@@ -88,6 +89,8 @@ def _set_outcome(run: Run, raised: BaseException) -> bool:
     else:
         run.status = RunStatus.FAILED
         run.error = ExtensionFailure(
-            f"{type(raised).__name__} raised by the model, the context builder or an id source", operation="Agent.run", cause=raised
+            f"{type(raised).__name__} raised by the model, the context builder or an id source",
+            operation="Agent.run",
+            cause=raised,
         )
     return False

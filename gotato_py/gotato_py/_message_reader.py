@@ -6,10 +6,10 @@ from binascii import a2b_base64
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ._fields import wrong
 from ._guards import is_array, is_mapping
 from ._plain import plain_json
 from ._text import well_formed
-from ._value import wrong
 from .errors import InvalidArgument
 from .messages import AssistantMessage, Message, ToolMessage, ToolResult, UserMessage
 from .parts import AudioPart, FilePart, ImagePart, JSONPart, Part, ReasoningPart, TextPart, ToolCall, Usage

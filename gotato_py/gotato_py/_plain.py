@@ -5,9 +5,9 @@ from __future__ import annotations
 from math import isfinite
 from typing import Any
 
+from ._fields import wrong
 from ._guards import is_array, is_mapping
 from ._text import well_formed
-from ._value import wrong
 from .errors import InvalidArgument
 
 _LONG_INT = 10_000  # bits; Python writes no int of more than 4300 digits as text

@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable, Iterator
+from threading import get_ident
 from types import GeneratorType
 from typing import Any, TypeVar
-from threading import get_ident
 from weakref import ref
 
 from ._answer import Answer
@@ -77,11 +77,11 @@ class Run:
     """
 
     __slots__ = (
-        "answer", "begun", "charged", "committed", "cut", "deps", "ended", "ended_at", "error", "executing", "generator", "given_up",
-        "hasher", "id", "interrupted", "last_before", "ledger", "left", "listening", "message", "message_open", "model_s",
-        "outbox", "over", "recorded", "repeats", "scope", "sequence", "settling", "setup", "started_at",
-        "started_time", "status", "stop_reason", "thread", "tool_calls", "tool_s", "turn", "turn_open", "turn_started",
-        "turn_usage", "usage",
+        "answer", "begun", "charged", "committed", "cut", "deps", "ended", "ended_at", "error", "executing",
+        "generator", "given_up", "hasher", "id", "interrupted", "last_before", "ledger", "left", "listening", "message",
+        "message_open", "model_s", "outbox", "over", "recorded", "repeats", "scope", "sequence", "settling", "setup",
+        "started_at", "started_time", "status", "stop_reason", "thread", "tool_calls", "tool_s", "turn", "turn_open",
+        "turn_started", "turn_usage", "usage",
     )  # fmt: skip
 
     def __init__(self, setup: Setup, scope: Scope, deps: object, *, streaming: bool) -> None:
@@ -138,12 +138,10 @@ class Run:
         """Puts the message into the transcript; when this returns, it is kept."""
         try:
             kept = self.setup.transcript.append(message)
-        except (GotatoError, *self.setup.interrupts):
+        except self.setup.interrupts:
             raise
         except Exception as error:
-            raise StoreFailure(
-                f"the transcript could not keep the {message.role} message ({type(error).__name__})", cause=error
-            ) from error
+            raise store_failure(error, f"could not keep the {message.role} message")  # noqa: B904  # it carries its cause
         self.committed.append(kept)
         self.ledger.add(kept)
         return kept
@@ -176,10 +174,10 @@ class Run:
                 extension.observe(event)
             except self.setup.interrupts as raised:
                 interrupt = interrupt or raised
-            except BaseException as raised:  # noqa: BLE001  # observers fail open, whatever they raise
+            except BaseException as raised:  # observers fail open, whatever they raise
                 failed.append((extension, raised))
-        for extension, raised in failed:
-            self._tell_failure(extension, event, raised, tuple(each for each in extensions if each is not extension))
+        for extension, failure in failed:
+            self._tell_failure(extension, event, failure, tuple(each for each in extensions if each is not extension))
         if interrupt is not None:
             raise interrupt
 
@@ -231,3 +229,10 @@ class Run:
             index -= 1
         if index or not known:
             self.committed.extend(messages[index:])
+
+
+def store_failure(error: Exception, what: str) -> GotatoError:
+    """What a transcript's error is raised as: itself if it is one of ours, else a `StoreFailure` because of it."""
+    if isinstance(error, GotatoError):
+        return error
+    return StoreFailure(f"the transcript {what} ({type(error).__name__})", cause=error)

@@ -178,13 +178,15 @@ def one_of(tests: Sequence[Check | None]) -> Check:
 
 
 def _closest(failures: Sequence[Failure], value: Any) -> Failure:
-    """What to say when no alternative fits: the failure deepest inside the value, if one alternative came furthest."""
-    depths = [len(failure.steps) for failure in failures]
-    deepest = max(depths)
-    if deepest > 0 and depths.count(deepest) == 1:
-        return failures[depths.index(deepest)]
-    expected = list(dict.fromkeys([failure.expected for failure in failures if not failure.steps]))
-    return Failure(" or ".join(expected) or "a value that fits one of the alternatives", described(value))
+    """What to say when no alternative fits: the failure deepest inside the value, of what may be the one meant."""
+    inside = [failure for failure in failures if failure.steps]
+    candidates = [failure for failure in inside if not failure.of_constant] or inside or failures
+    deepest = max([len(failure.steps) for failure in candidates])
+    furthest = [failure for failure in candidates if len(failure.steps) == deepest]
+    first = furthest[0]
+    if any(failure.steps != first.steps for failure in furthest):
+        return Failure("a value that fits one of the alternatives", described(value))
+    return Failure(" or ".join(dict.fromkeys([each.expected for each in furthest])), first.got, *first.steps)
 
 
 GROUPS: tuple[tuple[frozenset[str], Callable[[Schema], Check]], ...] = (

@@ -167,7 +167,15 @@ def constants(schema: Schema) -> Check:
     if len(said) > LONGEST_LIST:
         said = said[:LONGEST_LIST] + ", ..."
     expected = said if len(given) == 1 else f"one of {said}"
-    return lambda value: None if json_key(value) in keys else Failure(expected, f"another value, {described(value)}")
+
+    def check(value: Any) -> Failure | None:
+        if json_key(value) in keys:
+            return None
+        failure = Failure(expected, f"another value, {described(value)}")
+        failure.of_constant = True
+        return failure
+
+    return check
 
 
 def _shown(constant: object) -> str:

@@ -250,8 +250,8 @@ def _is_method(target: _Target, names: tuple[str, ...], annotations: Mapping[str
 
 
 def _example(defaults: Mapping[str, object], name: str) -> str:
-    kind = type(defaults.get(name)).__name__
-    return kind if kind in ("str", "int", "float", "bool", "list", "dict") else "str"
+    kind = type(defaults.get(name))
+    return kind.__name__ if kind in (int, float, bool) else "str"
 
 
 def _is_context(annotation: Any, resolve: Resolve) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ._value import wrong
+from ._fields import wrong
 from .arguments import parse_arguments
 from .context import sorted_tools
 from .errors import InvalidArgument, NotSupported
@@ -62,7 +62,7 @@ NO_TOOLS = Toolset(())
 
 
 def bind_tools(tools: Sequence[object], compiler: SchemaCompiler | None) -> Toolset:
-    """Makes a toolset of tools and functions. Raises for what is none, two of one name, a schema that cannot be checked."""
+    """Makes a toolset. Raises for what is no tool, two of one name, and a schema that cannot be checked."""
     if isinstance(tools, str | bytes) or not isinstance(tools, Sequence):
         raise wrong("Agent.tools", "a sequence of tools and functions", tools)
     if not tools:
@@ -74,7 +74,9 @@ def bind_tools(tools: Sequence[object], compiler: SchemaCompiler | None) -> Tool
         if spec.name in bound:
             raise InvalidArgument(f"Agent.tools: two tools are named {spec.name!r}; give one of them another name")
         if spec.timeout is not None:
-            raise NotSupported(f"Agent.tools: {spec.name} has a timeout, which this release cannot keep yet; bound it by use.scope")
+            raise NotSupported(
+                f"Agent.tools: {spec.name} has a timeout, which this release cannot keep yet; bound it by use.scope"
+            )
         bound[spec.name] = BoundTool(tool, spec, _validator(tool, spec, compiler))
     return Toolset(list(bound.values()))
 

@@ -10,115 +10,15 @@ as text, so a module that declares values needs `from __future__ import annotati
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from operator import attrgetter
 from typing import Any, NoReturn, TypeVar, cast, dataclass_transform
 
-from ._guards import is_mapping
-from ._mapping import EMPTY, FrozenMapping
-from ._text import well_formed
+from ._fields import MISSING, Field, field, optional_text, text, wrong
 from .errors import InvalidArgument
 
 T = TypeVar("T")
-Check = Callable[[str, Any], Any]
-"""`check(where, value)` returns the value to keep, or raises `InvalidArgument` naming `where` ("TextPart.text")."""
-
-Text = str
-"""The annotation of a text that is sent or stored: a lone surrogate in it becomes U+FFFD when the value is made."""
-
-_MISSING: Any = object()
-
-
-class Field:
-    """How one field is taken: its default, what checks or converts it, whether it is compared and keyword-only."""
-
-    __slots__ = ("check", "compare", "default", "kw_only")
-
-    def __init__(self, default: Any, check: Check | None, compare: bool, kw_only: bool) -> None:
-        self.default, self.check, self.compare, self.kw_only = default, check, compare, kw_only
-
-    def check_among(self, names: Collection[str]) -> Check | None:
-        """The check of this field in a class with these fields."""
-        return self.check
-
-
-class ExtraField(Field):
-    """The field `extra`: keys of a JSON object that this release does not know, so none that the class itself has."""
-
-    __slots__ = ("tag",)
-
-    def __init__(self, tag: str) -> None:
-        super().__init__(EMPTY, mapping, False, True)
-        self.tag = tag
-
-    def check_among(self, names: Collection[str]) -> Check:
-        known = {*names, self.tag} - {"extra"}
-
-        def check(where: str, given: Any) -> FrozenMapping:
-            kept = mapping(where, given)
-            if not known.isdisjoint(kept):
-                taken = ", ".join(sorted(known.intersection(kept)))
-                raise InvalidArgument(f"{where} must hold no key that the value has itself: {taken}")
-            return kept
-
-        return check
-
-
-def field(*, default: Any = _MISSING, check: Check | None = None, compare: bool = True, kw_only: bool = False) -> Any:
-    """Declares a field whose bare default would not say enough."""
-    return Field(default, check, compare, kw_only)
-
-
-def wrong(where: str, expected: str, got: object) -> InvalidArgument:
-    """The error for a value of the wrong type. It names the type that came, never the value: that may be a prompt."""
-    return InvalidArgument(f"{where} must be {expected}, not {type(got).__name__}")
-
-
-def mapping(where: str, given: Any) -> FrozenMapping:
-    """A read-only copy of a mapping with string keys."""
-    if type(given) is FrozenMapping:
-        return given
-    if not is_mapping(given) or not all(isinstance(key, str) for key in given):
-        raise wrong(where, "a mapping with str keys", given)
-    return FrozenMapping(given)
-
-
-def extra_field(tag: str = "") -> Any:
-    """The keys of a JSON object that this release does not know; kept and written back.
-
-    `tag` is the key that says which class the object is of ("role", "kind"), if there is one.
-    """
-    return ExtraField(tag)
-
-
-def text(where: str, given: Any) -> str:
-    """A plain str without lone surrogates."""
-    if not isinstance(given, str):
-        raise wrong(where, "a str", given)
-    return well_formed(given)
-
-
-def optional_text(where: str, given: Any) -> str | None:
-    """None, or a plain str without lone surrogates."""
-    if given is not None and not isinstance(given, str):
-        raise wrong(where, "a str or None", given)
-    return None if given is None else well_formed(given)
-
-
-def instance_of(*kinds: type, optional: bool = False) -> Check:
-    """A check for a field that holds an instance of one of the classes."""
-    names = [f"{'an' if kind.__name__[0] in 'AEIO' else 'a'} {kind.__name__}" for kind in kinds]
-    said = " or ".join([*names, "None"] if optional else names)
-
-    def check(where: str, given: Any) -> Any:
-        if not isinstance(given, kinds) and not (optional and given is None):
-            raise wrong(where, said, given)
-        return given
-
-    return exactly(kinds[0], check)
-
-
 # One inline test by annotation: the fast case first, and what the error says.
 _NEEDED = {
     "str": ("{0}.__class__ is not str and not isinstance({0}, str)", "a str"),
@@ -140,22 +40,18 @@ _TEXTS = {
 }
 
 
-def exactly(kind: type, check: Check) -> Check:
-    """The check, left out for values of exactly this type: nothing about them could be wrong."""
-    setattr(check, "exact", kind)  # noqa: B010  # an attribute that functions do not declare
-    return check
-
-
 def unchecked(kind: Callable[..., T]) -> Callable[..., T]:
     """The constructor without its checks, all arguments positional, for values that the kernel itself has made."""
     owner: Any = kind
     _build(owner)
     draft = owner.__new__.__globals__["draft"]
     fields: Mapping[str, Field] = owner.__value_fields__
-    taken = [name if spec.default is _MISSING else f"{name}=default_{name}" for name, spec in fields.items()]
+    taken = [name if spec.default is MISSING else f"{name}=default_{name}" for name, spec in fields.items()]
     scope = {"draft": draft, "cls": owner, **{f"default_{name}": spec.default for name, spec in fields.items()}}
     lines = [f"def make({', '.join(taken)}):", "    self = draft()", *(f"    self.{name} = {name}" for name in fields)]
-    exec("\n".join([*lines, "    self.__class__ = cls", "    return self"]), scope)  # the source is our own declarations
+    exec(
+        "\n".join([*lines, "    self.__class__ = cls", "    return self"]), scope
+    )  # the source is our own declarations
     return cast("Callable[..., T]", scope["make"])
 
 
@@ -167,17 +63,17 @@ def _constructor(owner: Any, fields: Mapping[str, Field], types: Mapping[str, st
     body: list[str] = []
     for name, spec in fields.items():
         where = f"{owner.__name__}.{name}"
-        (keyword if spec.kw_only else positional).append(name if spec.default is _MISSING else f"{name}=default_{name}")
+        (keyword if spec.kw_only else positional).append(name if spec.default is MISSING else f"{name}=default_{name}")
         scope[f"default_{name}"] = spec.default
         kept = name
         check = spec.check_among(fields)
         if check is not None:
             scope[f"check_{name}"] = check
-            guard = "" if spec.default is _MISSING else f" if {name} is not default_{name} else {name}"
+            guard = "" if spec.default is MISSING else f" if {name} is not default_{name} else {name}"
             exact = getattr(check, "exact", None)
             if exact is not None:
                 scope[f"exact_{name}"] = exact
-                unset = "" if spec.default is _MISSING else f" and {name} is not default_{name}"
+                unset = "" if spec.default is MISSING else f" and {name} is not default_{name}"
                 guard = f" if {name}.__class__ is not exact_{name}{unset} else {name}"
             kept = f"check_{name}({where!r}, {name}){guard}"
         elif types[name] in _PLAIN:
@@ -210,7 +106,7 @@ def _repr(self: Any) -> str:
     fields: Mapping[str, Field] = self.__value_fields__
     for name, spec in fields.items():
         kept: object = getattr(self, name)
-        if spec.default is _MISSING or kept != spec.default:
+        if spec.default is MISSING or kept != spec.default:
             shown.append(f"{name}={_shown(kept)}")
     return f"{type(self).__name__}({', '.join(shown)})"
 
@@ -277,7 +173,7 @@ def value(cls: type[T]) -> type[T]:
     own = {name: kind for name, kind in namespace.get("__annotations__", {}).items() if not _is_class_var(kind)}
     declared: dict[str, Field] = {}
     for name in own:
-        given: Any = namespace.pop(name, _MISSING)
+        given: Any = namespace.pop(name, MISSING)
         declared[name] = given if isinstance(given, Field) else Field(given, None, True, False)
     fields, types = {**inherited, **declared}, {**inherited_types, **own}
     for name in ("__dict__", "__weakref__"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
+from threading import get_ident
 from types import GeneratorType, TracebackType
 from typing import Any, TypeVar, cast, overload
 from weakref import ref
@@ -42,7 +43,7 @@ class Agent:
     from any thread; one run at a time has the agent.
     """
 
-    __slots__ = ("__weakref__", "_closed", "_ledger", "_setup", "_slot")
+    __slots__ = ("__weakref__", "_closed", "_ledger", "_repairs", "_setup", "_slot")
 
     def __init__(
         self,
@@ -80,6 +81,7 @@ class Agent:
         )
         self._closed = False
         self._slot: dict[str, Run] = {}
+        self._repairs: dict[str, int] = {}
         self._ledger: Ledger | None = None
 
     def __repr__(self) -> str:
@@ -100,7 +102,8 @@ class Agent:
     @property
     def status(self) -> str:
         """ "idle", "running", "waiting" or "closed"."""
-        if self._slot:
+        run = self._slot.get("run")
+        if run is not None and not run.is_abandoned():
             return "running"
         if self._closed:
             return "closed"
@@ -296,19 +299,25 @@ class Agent:
                 )
             self._repair(holder)
         try:
+            self._refuse_closed("Agent.run")  # again: `close` may have come before the agent was taken
             entry.open_transcript(run, self._ledger, opening)
         except BaseException:
             self._slot.pop("run", None)
             raise
 
     def _repair(self, run: Run) -> None:
-        """Closes a run that was interrupted where it could not close itself."""
-        run.interrupted = True
-        close_run(run, self._release)
+        """Closes a run that was interrupted where it could not close itself. One thread at a time does."""
+        me = get_ident()
+        if self._repairs.setdefault("thread", me) != me:
+            raise Busy(f"run {run.id} is being closed by another thread", run_id=run.id, since=run.started_time)
+        try:
+            if self._slot.get("run") is run:
+                run.interrupted = True
+                close_run(run, self._release)
+        finally:
+            self._repairs.pop("thread", None)
 
     def _release(self, run: Run) -> None:
         self._ledger = None if run.interrupted else run.ledger
         self._slot.pop("run", None)
         run.over.cancel()
-
-

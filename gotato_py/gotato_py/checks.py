@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ._value import value, wrong
+from ._fields import wrong
+from ._value import value
 from .messages import MESSAGE_TYPES, AssistantMessage, Message, ToolMessage
 from .parts import ReasoningPart, TextPart, ToolCall
 from .records import WaitingCall
@@ -59,7 +60,18 @@ class RequestHistory:
     id no key is its own, so there only the index in a result's key counts.
     """
 
-    __slots__ = ("_count", "_expected", "_message", "_next", "_open", "_position", "_slow", "_start", "ordered", "problems")
+    __slots__ = (
+        "_count",
+        "_expected",
+        "_message",
+        "_next",
+        "_open",
+        "_position",
+        "_slow",
+        "_start",
+        "ordered",
+        "problems",
+    )
 
     def __init__(self, messages: Iterable[Message] = ()) -> None:
         self.ordered: list[Message] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ._answer import Answer
 from ._attempt import attempt, check_silence, delay_before_next, silence_is_answer
-from ._value import wrong
+from ._fields import wrong
 from .ids import random_ids
 from .messages import AssistantMessage
 from .model import Model, ModelRequest

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ._value import replace, wrong
+from ._fields import wrong
+from ._value import replace
 from .checks import RequestHistory
 from .errors import InvalidArgument
 from .ids import random_ids

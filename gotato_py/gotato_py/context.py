@@ -11,8 +11,9 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol, overload
 
+from ._fields import Text, field, mapping, wrong
 from ._mapping import EMPTY
-from ._value import field, mapping, replace, unchecked, value, wrong
+from ._value import replace, unchecked, value
 from .message_json import message_to_dict
 from .messages import MESSAGE_TYPES, AssistantMessage, Message, ToolMessage, ToolResult, UserMessage
 from .model import DEFAULT_OPTIONS, ModelOptions, ModelRequest
@@ -47,9 +48,9 @@ def _messages(where: str, given: Any) -> Sequence[Message]:
 class ModelContext:
     """What the model is to see. `panel` is text for this turn alone, put on the last message and never stored."""
 
-    system: str = ""
+    system: Text = ""
     messages: Sequence[Message] = field(default=(), check=_messages)
-    panel: str = ""
+    panel: Text = ""
     metadata: Mapping[str, object] = field(default=EMPTY, check=mapping)
 
 
@@ -208,5 +209,3 @@ def lay_out(
     """The request in cache order; `tools` are sorted already."""
     shown = with_panel(messages, panel) if panel else messages
     return _make_request(system, shown, tools, options, breakpoints(system, tools, shown))
-
-

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from ._value import field, value
+from ._fields import field
+from ._value import value
 from .errors import ErrorCode, GotatoError
 from .message_json import message_to_dict, usage_to_dict
 from .messages import MESSAGE_TYPES, AssistantMessage, ToolMessage, UserMessage
@@ -57,7 +58,7 @@ def _plain(kept: Any) -> Any:
     if isinstance(kept, ErrorInfo):
         return {"code": kept.code.value, "message": kept.message}
     if isinstance(kept, RateLimits):
-        return {name: getattr(kept, name) for name in kept.__match_args__}  # type: ignore[attr-defined]  # set by @value
+        return {name: getattr(kept, name) for name in kept.__match_args__}
     return str(kept) if isinstance(kept, str) else kept
 
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from ._value import field, value, wrong
+from ._fields import field, wrong
+from ._value import value
 from .errors import InvalidArgument, NotSupported
 from .events import Event
 
 POINTS = ("observe",)
 LATER_POINTS = (
-    "before_run", "before_turn", "transform", "check_answer", "before_tool", "after_tool", "should_stop", "before_settle", "on_overflow",
+    "before_run", "before_turn", "transform", "check_answer", "before_tool", "after_tool", "should_stop",
+    "before_settle", "on_overflow",
 )  # fmt: skip
 
 
@@ -60,11 +62,15 @@ def install(index: int, given: object) -> Extension:
         raise InvalidArgument(f"{where} is the class {given.__name__}; pass an instance of it")
     for point in LATER_POINTS:
         if getattr(given, point, None) is not None:
-            raise NotSupported(f"{where} offers {point}, which this release does not call yet; it would be ignored silently")
+            raise NotSupported(
+                f"{where} offers {point}, which this release does not call yet; it would be ignored silently"
+            )
     _refuse_near_miss(where, given)
     observe = getattr(given, "observe", None)
     if observe is None:
-        raise InvalidArgument(f"{where} ({type(given).__name__}) offers no extension point; it has to have: {', '.join(POINTS)}")
+        raise InvalidArgument(
+            f"{where} ({type(given).__name__}) offers no extension point; it has to have: {', '.join(POINTS)}"
+        )
     if not callable(observe):
         raise wrong(f"{where}.observe", "a callable that takes one event", observe)
     _refuse_uncallable(f"{where}.observe", observe)
@@ -82,7 +88,7 @@ def _refuse_near_miss(where: str, given: object) -> None:
 
 
 def _is_near(name: str, point: str) -> bool:
-    """Whether one edit (a letter more, less or other, or two swapped) or a missing underscore turns one into the other."""
+    """Whether one edit (a letter more, less or other, two swapped) or a missing underscore turns one into the other."""
     if name.replace("_", "") == point.replace("_", ""):
         return name != point
     if abs(len(name) - len(point)) > 1:

@@ -8,8 +8,9 @@ from types import MethodType
 from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
 
 from ._conversion import Rejected, convert_fields
+from ._fields import wrong
 from ._signature import read_plan, refuse_asynchronous
-from ._value import replace, wrong
+from ._value import replace
 from .errors import ErrorCode, GotatoError, InvalidArgument
 from .schema import Validator
 from .tool_spec import ToolEffect, ToolSpec

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._value import field, value
+from ._fields import field
+from ._value import value
 from .errors import InvalidArgument
 from .scope import checked_timeout
 

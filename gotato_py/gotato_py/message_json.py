@@ -13,6 +13,7 @@ from binascii import b2a_base64
 from collections.abc import Mapping
 from typing import Any
 
+from ._fields import wrong
 from ._message_reader import (
     USAGE_KEYS,
     call_from_dict,
@@ -23,7 +24,6 @@ from ._message_reader import (
 )
 from ._plain import plain_json
 from ._text import well_formed
-from ._value import wrong
 from .messages import AssistantMessage, Message, ToolMessage, ToolResult, UserMessage
 from .parts import AudioPart, FilePart, ImagePart, JSONPart, Part, ReasoningPart, StopReason, TextPart, ToolCall, Usage
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from ._fields import Text, extra_field, field, instance_of, mapping, wrong
 from ._guards import is_sequence
 from ._mapping import EMPTY
-from ._value import Text, extra_field, field, instance_of, mapping, value, wrong
+from ._value import value
 from .parts import NO_USAGE, Part, StopReason, TextPart, ToolCall, ToolResultStatus, Usage, as_parts, member_of
 
 PartsLike = str | Part | Sequence[Part | str]

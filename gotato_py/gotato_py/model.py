@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import inf
 from typing import Any, Protocol
 
+from ._fields import Text, field, instance_of, mapping, wrong
 from ._guards import is_sequence
 from ._mapping import EMPTY
-from ._value import field, instance_of, mapping, value, wrong
+from ._value import value
 from .errors import InvalidArgument
 from .messages import Message
 from .parts import StopReason, ToolCall, Usage, member_of
@@ -23,6 +25,12 @@ def _strings(where: str, given: Any) -> tuple[str, ...]:
 
 def _optional_mapping(where: str, given: Any) -> Mapping[str, object] | None:
     return None if given is None else mapping(where, given)
+
+
+def _finite(where: str, given: Any) -> float | None:
+    if given is None or (isinstance(given, int | float) and not isinstance(given, bool) and 0 <= given < inf):
+        return given
+    raise InvalidArgument(f"{where} must be None or a finite number of at least 0")
 
 
 def _at_least(least: int) -> Any:
@@ -43,8 +51,8 @@ class ModelOptions:
     the name of one tool. `response_schema` is a JSON Schema that the answer's text has to fit.
     """
 
-    temperature: float | None = None
-    top_p: float | None = None
+    temperature: float | None = field(default=None, check=_finite)
+    top_p: float | None = field(default=None, check=_finite)
     max_tokens: int | None = field(default=None, check=_at_least(1))
     stop: tuple[str, ...] = field(default=(), check=_strings)
     reasoning_effort: str | None = None
@@ -77,7 +85,7 @@ class ModelRequest:
     provider takes fewer of them, "system" and "tools" stay, then the newest.
     """
 
-    system: str = ""
+    system: Text = ""
     messages: Sequence[Message] = field(default=(), check=_sequence)
     tools: tuple[ToolSpec, ...] = field(default=(), check=_tools)
     options: ModelOptions = field(default=DEFAULT_OPTIONS, check=instance_of(ModelOptions))
@@ -148,11 +156,13 @@ class Done:
 
     stop_reason: StopReason = field(default=StopReason.END_TURN, check=member_of(StopReason))
     usage: Usage | None = field(default=None, check=instance_of(Usage, optional=True))
-    response_id: str = ""
-    model: str = ""
+    response_id: Text = ""
+    model: Text = ""
 
 
-ModelEvent = TextDelta | ReasoningDelta | ReasoningDone | ToolCallDelta | ToolCallReady | UsageUpdate | RateLimits | Done
+ModelEvent = (
+    TextDelta | ReasoningDelta | ReasoningDone | ToolCallDelta | ToolCallReady | UsageUpdate | RateLimits | Done
+)
 
 
 class Model(Protocol):

@@ -7,10 +7,11 @@ from enum import StrEnum
 from json import JSONDecoder, JSONEncoder
 from typing import Any, TypeVar
 
+from ._fields import Text, exactly, extra_field, field, wrong
 from ._guards import is_sequence
 from ._hashing import hash_of
 from ._text import well_formed
-from ._value import Text, exactly, extra_field, field, value, wrong
+from ._value import value
 from .errors import InvalidArgument
 
 E = TypeVar("E", bound=StrEnum)

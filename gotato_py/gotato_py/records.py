@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ._fields import Text, field, instance_of, mapping
 from ._mapping import EMPTY
-from ._value import Text, field, instance_of, mapping, value
+from ._value import value
 from .messages import UserMessage
 from .parts import NO_USAGE, Usage
 

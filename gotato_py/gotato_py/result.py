@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, Generic
 
+from ._fields import field
 from ._mapping import EMPTY
 from ._typing import T_co
-from ._value import field, value
+from ._value import value
 from .errors import ErrorCode, GotatoError, InvalidState, portable_cause
 from .messages import AssistantMessage, Message, UserMessage
 from .parts import NO_USAGE, Usage
@@ -89,8 +90,6 @@ class RunResult(Generic[T_co]):
 class RunError(GotatoError):
     """A run that did not complete; `result` holds everything it did. Repeats the code and retryable of its error."""
 
-    facts = ("result",)
-
     def __init__(
         self,
         message: str = "",
@@ -104,8 +103,12 @@ class RunError(GotatoError):
         error = None if result is None else result.error
         repeated = (error.retryable if error is not None else False) if retryable is None else retryable
         if not message and result is not None:
-            message = f"the run {result.run_id} ended {result.status.value}" + (f": {error}" if error is not None else "")
-        super().__init__(message, operation=operation, retryable=repeated, details=details, cause=cause or portable_cause(error))
+            message = f"the run {result.run_id} ended {result.status.value}" + (
+                f": {error}" if error is not None else ""
+            )
+        super().__init__(
+            message, operation=operation, retryable=repeated, details=details, cause=cause or portable_cause(error)
+        )
         self.result: RunResult[Any] = result if result is not None else RunResult("", RunStatus.FAILED)
         if error is not None:
             self.code: ErrorCode = error.code  # type: ignore[misc]  # of the instance: it repeats the error's

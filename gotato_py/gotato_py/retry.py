@@ -6,7 +6,8 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from ._value import field, value, wrong
+from ._fields import field, wrong
+from ._value import value
 from .errors import InvalidArgument
 from .model_errors import ModelError
 

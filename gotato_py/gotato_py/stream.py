@@ -73,7 +73,9 @@ class RunStream(Generic[T_co]):
             for _ in self._events:
                 pass
             if not self._run.ended:
-                raise InvalidState("this stream never ran: it was closed before its first event", operation="RunStream.result")
+                raise InvalidState(
+                    "this stream never ran: it was closed before its first event", operation="RunStream.result"
+                )
             self._result = self._finish(self._run)
         if self._check:
             self._result.raise_for_status()

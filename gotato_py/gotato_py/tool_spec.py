@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
+from ._fields import Text, field, mapping
 from ._mapping import EMPTY, FrozenMapping
-from ._value import field, mapping, value
+from ._value import value
 from .errors import InvalidArgument
 from .parts import member_of
 from .scope import checked_timeout
@@ -51,7 +52,7 @@ class ToolSpec:
     """
 
     name: str = field(check=_name)
-    description: str = ""
+    description: Text = ""
     input_schema: Mapping[str, object] = field(default=NO_ARGUMENTS, check=mapping)
     output_schema: Mapping[str, object] | None = field(
         default=None, check=lambda where, given: None if given is None else mapping(where, given)

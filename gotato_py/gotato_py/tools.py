@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Generic, Protocol, TypeVar
 
+from ._fields import wrong
 from ._mapping import EMPTY
-from ._value import value, wrong
+from ._value import value
 from .parts import Usage
 from .scope import Scope
 from .tool_spec import ToolEffect, ToolSpec
@@ -31,7 +32,8 @@ class ToolContext(Generic[D]):
     """
 
     __slots__ = (
-        "_on_charge", "_on_progress", "arguments", "call_id", "deps", "effect", "index", "key", "name", "run_id", "scope", "turn",
+        "_on_charge", "_on_progress", "arguments", "call_id", "deps", "effect", "index", "key", "name", "run_id",
+        "scope", "turn",
     )  # fmt: skip
 
     def __init__(
@@ -51,7 +53,7 @@ class ToolContext(Generic[D]):
         on_charge: Callable[[Usage], None] = drop_usage,
     ) -> None:
         self.name = name
-        self.arguments: Mapping[str, object] = MappingProxyType(arguments)  # type: ignore[arg-type]  # any mapping will do
+        self.arguments: Mapping[str, object] = MappingProxyType(arguments)
         self.run_id = run_id
         self.turn = turn
         self.call_id = call_id
@@ -59,7 +61,7 @@ class ToolContext(Generic[D]):
         self.index = index
         self.effect = effect
         self.scope = Scope() if scope is None else scope
-        self.deps: D = deps  # type: ignore[assignment]  # without deps, D is None
+        self.deps: D = deps  # type: ignore[assignment]  # left out, D is None
         self._on_progress = on_progress
         self._on_charge = on_charge
 

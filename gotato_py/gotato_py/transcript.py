@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from typing import Protocol, TypeVar, overload
 
+from ._fields import wrong
 from ._guards import is_array
-from ._value import replace, wrong
+from ._value import replace
 from .compaction import compacted
 from .ids import random_ids
 from .messages import MESSAGE_TYPES, Message, ToolMessage

@@ -24,13 +24,17 @@ class SchemaViolation:
 
 
 class Failure:
-    """A violation on its way up: each container adds its step, so that a valid value never pays for a path."""
+    """A violation on its way up: each container adds its step, so that a valid value never pays for a path.
 
-    __slots__ = ("expected", "got", "steps")
+    `of_constant`: a constant did not match, which inside an alternative often says that it is the wrong one.
+    """
+
+    __slots__ = ("expected", "got", "of_constant", "steps")
 
     def __init__(self, expected: str, got: str, *steps: object) -> None:
         self.expected = expected
         self.got = got
+        self.of_constant = False
         self.steps: list[object] = list(steps)
 
     def violation(self) -> SchemaViolation:

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -60,9 +60,9 @@ class Gotato:
         return subprocess.CompletedProcess(argv, process.returncode, out, err)
 
 
-def sse(*deltas: dict[str, object], finish: str = "") -> bytes:
+def sse(*deltas: Mapping[str, object], finish: str = "") -> bytes:
     """Chunks of a chat completion, the end too if `finish` says why."""
-    chunks = [{"choices": [{"index": 0, "delta": delta, "finish_reason": None}]} for delta in deltas]
+    chunks: list[object] = [{"choices": [{"index": 0, "delta": delta, "finish_reason": None}]} for delta in deltas]
     if finish:
         chunks.append({"choices": [{"index": 0, "delta": {}, "finish_reason": finish}]})
     lines = b"".join(b"data: %s\n\n" % json.dumps(chunk).encode() for chunk in chunks)

@@ -207,16 +207,34 @@ def events(log: Sequence[Entry], *, closed: bool) -> list[str]:
     """Each run's events are one sentence of the grammar; with `closed`, a finished one."""
     problems: list[str] = []
     runs: dict[str, list[Event]] = {}
+    torn: set[str] = set()
     for kind, value, _ in log:
-        if kind == "event":
+        if kind == "begin_run":
+            runs.setdefault(value, [])
+        elif kind == "interrupt" and value == "clock" and runs:
+            torn.add(list(runs)[-1])
+        elif kind == "event":
             runs.setdefault(value.run_id, []).append(value)
             text = json.dumps(value.to_dict(), allow_nan=False)
             if " at 0x" in text:
                 problems.append(f"4: a memory address in {text}")
     last = list(runs)[-1:]
     for run_id, sentence in runs.items():
-        complaints = Grammar().read(sentence, finished=closed or run_id not in last)
+        finished = closed or run_id not in last
+        complaints = torn_sentence(sentence, finished=finished) if run_id in torn else Grammar().read(sentence, finished=finished)
         problems += [f"4: {run_id}: {complaint}" for complaint in complaints]
+    return problems
+
+
+def torn_sentence(sentence: Sequence[Event], *, finished: bool) -> list[str]:
+    """What may not happen to a run even where an interrupt came while an event was made, which is then lost."""
+    kinds = [event.kind for event in sentence]
+    numbers = [event.sequence for event in sentence]
+    problems = [f"{kind} came {kinds.count(kind)} times" for kind in ("agent_start", "agent_end") if kinds.count(kind) > 1]
+    if finished and "agent_start" in kinds and kinds[-1] != "agent_end":
+        problems.append("does not end with agent_end")
+    if numbers != sorted(set(numbers)):
+        problems.append("is numbered backwards")
     return problems
 
 
@@ -233,6 +251,8 @@ class Grammar:
 
     def read(self, sentence: Sequence[Event], *, finished: bool) -> list[str]:
         """What is wrong with the sentence."""
+        if not sentence:
+            return []
         kinds = [event.kind for event in sentence]
         first = sentence[0].sequence
         if kinds[0] != "agent_start" or kinds.count("agent_start") != 1:

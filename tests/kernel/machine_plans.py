@@ -37,7 +37,7 @@ from gotato_py import (
 )
 
 from .machine_laws import UNFINISHED
-from .machine_world import DEEDS, RAISES, RETURNS, Fault, Untyped
+from .machine_world import DEEDS, INTERRUPTS, RAISES, RETURNS, Fault, Untyped
 
 # Answers
 
@@ -123,7 +123,7 @@ PLACES = ("any", "request", "model event", "tool", "observer", "append", "append
 MEANWHILE = ("request", "model event", "tool", "observer")
 places = st.sampled_from(PLACES)
 faults = st.one_of(
-    st.builds(Fault, places, st.integers(1, 25), st.sampled_from(["interrupt", "stop", "ctrl-c"])),
+    st.builds(Fault, places, st.integers(1, 25), st.sampled_from(list(INTERRUPTS))),
     st.builds(Fault, places, st.integers(1, 25), st.sampled_from(["cancel", "signal", "thread", "late thread"])),
     st.builds(Fault, st.sampled_from(MEANWHILE), st.integers(1, 8), st.just("busy")),
     st.builds(

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, NoReturn, TypeVar, cast
 
 import gotato_testkit as kit
 from gotato_py import (
@@ -44,6 +44,10 @@ M = TypeVar("M", bound=Message)
 
 class Interrupt(BaseException):
     """What a task queue raises in the middle of a task; given to the agent as `interrupts=`."""
+
+
+class TimeLimit(Exception):
+    """The same as an ordinary exception, as Celery's and RQ's are."""
 
 
 class Untyped(BaseException):
@@ -105,7 +109,7 @@ class World:
             extensions=[Hooks(observe=self._grumble, name="grumbler"), Hooks(observe=self._watch)] if watched else (),
             limits=limits or Limits(),
             retry=retry or RetryPolicy(jitter=0),
-            interrupts=[Interrupt],
+            interrupts=[Interrupt, TimeLimit],
             clock=ProbedClock(self),
             ids=self._ids,
         )
@@ -135,7 +139,7 @@ class World:
 
     def probe(self, at: str) -> None:
         """Called wherever the kernel calls out."""
-        if not self.faults:
+        if not self.faults or threading.current_thread() is not threading.main_thread():
             return
         for kind in (at, "any"):
             self.counts[kind] = self.counts.get(kind, 0) + 1
@@ -143,21 +147,18 @@ class World:
         for fault in due:
             self.faults.remove(fault)
         for fault in due:
-            self._happen(fault.action)
+            self._happen(fault.action, at)
 
-    def _happen(self, action: str) -> None:
+    def _happen(self, action: str, at: str) -> None:
         self.fired.append(action)
-        match action:
-            case "interrupt" | "stop":
-                error = KeyboardInterrupt() if action == "interrupt" else Interrupt()
+        if action in INTERRUPTS:
+            self.note("interrupt", at)
+            try:
+                INTERRUPTS[action]()
+            except BaseException as error:
                 self.raised.append(error)
-                raise error
-            case "ctrl-c":
-                try:
-                    signal.raise_signal(signal.SIGINT)
-                except KeyboardInterrupt as error:
-                    self.raised.append(error)
-                    raise
+                raise
+        match action:
             case "cancel":
                 self.agent.cancel("by a callback")
             case "signal":
@@ -247,6 +248,17 @@ class World:
         return "done"
 
 
+def _raise(kind: type[BaseException]) -> NoReturn:
+    raise kind
+
+
+INTERRUPTS: dict[str, Callable[[], None]] = {
+    "interrupt": lambda: _raise(KeyboardInterrupt),
+    "ctrl-c": lambda: signal.raise_signal(signal.SIGINT),
+    "stop": lambda: _raise(Interrupt),
+    "time limit": lambda: _raise(TimeLimit),
+}
+"""What ends a run from anywhere and comes out of it unchanged."""
 RAISES: dict[str, Callable[[], BaseException]] = {
     "raise ValueError": lambda: ValueError("no such row"),
     "raise ToolError": lambda: ToolError("my own words"),

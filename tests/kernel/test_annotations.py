@@ -133,7 +133,7 @@ class Span(NamedTuple):
     days: int = 1
 
 
-Untyped = collections.namedtuple("Untyped", "a b")  # the old form is what is tested
+Untyped = collections.namedtuple("Untyped", "a b")  # pyright: ignore[reportUntypedNamedTuple]  # the old form is what is tested
 
 
 @dataclass

@@ -122,12 +122,12 @@ def liar() -> object:
 
     class Meta(type):
         @property
-        def __name__(cls) -> str:  # type: ignore[override, misc]  # on purpose
+        def __name__(cls) -> str:  # type: ignore[override]  # on purpose
             raise RuntimeError("name")
 
     class Liar(metaclass=Meta):
-        @property
-        def __class__(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]  # on purpose
+        @property  # type: ignore[misc]  # on purpose
+        def __class__(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride, reportIncompatibleVariableOverride]
             raise RuntimeError("class")
 
     return Liar()

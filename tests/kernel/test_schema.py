@@ -188,6 +188,20 @@ def test_nearest_alternative_is_told() -> None:
     assert str(violation(schema, {"a": "x"})) == "$.a: expected an integer, got a string of 1 characters"
 
 
+def test_tagged_alternatives() -> None:
+    """Of alternatives told apart by a constant, the one whose constant matches is told; else the constants."""
+    cat = {"properties": {"kind": {"const": "cat"}, "lives": {"type": "integer"}}}
+    dog = {"properties": {"kind": {"const": "dog"}, "name": {"type": "string"}}}
+    schema = {"oneOf": [cat, dog, {"type": "null"}]}
+    assert str(violation(schema, {"kind": "dog", "name": 1})) == "$.name: expected a string, got 1"
+    assert str(violation(schema, {"kind": 1})) == '$.kind: expected "cat" or "dog", got another value, 1'
+    either = {"anyOf": [{"properties": {"a": {"type": "null"}}}, {"properties": {"b": {"type": "null"}}}]}
+    assert (
+        str(violation(either, {"a": 1, "b": 1}))
+        == "$: expected a value that fits one of the alternatives, got an object"
+    )
+
+
 def test_long_lists_are_cut() -> None:
     """A violation stays short however many constants or properties the schema has."""
     names = [f"name{number}" for number in range(1000)]
