@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import redirect_stdout
 from importlib import import_module
+from io import StringIO
 
 from ._arguments import parse
 from ._interrupts import Interrupts
@@ -27,10 +29,13 @@ def run(argv: Sequence[str], interrupts: Interrupts) -> int:
 
 
 def _dispatch(argv: Sequence[str], interrupts: Interrupts, output: Output) -> int:
+    printed = StringIO()  # argparse would pass over in silence that --help could not be written
     try:
-        arguments = parse(argv)
-    except SystemExit as end:  # argparse has printed what there is to say
-        return output.flushed(end.code if isinstance(end.code, int) else EXIT_USAGE)
+        with redirect_stdout(printed):
+            arguments = parse(argv)
+    except SystemExit as end:
+        output.text(printed.getvalue())
+        return end.code if isinstance(end.code, int) else EXIT_USAGE
     if arguments.command == "run":
         return run_command(arguments, interrupts, output)
     code: int = import_module("gotato_cli._doctor").doctor_command(output, as_json=arguments.json)

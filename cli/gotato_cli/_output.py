@@ -63,11 +63,6 @@ class Output:
         """Writes what is wrong, and what to do, to stderr."""
         self.note(f"gotato: {text}", width=1000)
 
-    def flushed(self, code: int) -> int:
-        """Writes out what others printed to stdout, and returns the code: a lost --help must not end in a traceback."""
-        self._write(sys.stdout, "")
-        return code
-
     def _write(self, stream: TextIO | None, text: str) -> None:
         if stream is None:  # the caller closed it
             return
@@ -87,10 +82,7 @@ def _write_whole(stream: TextIO, text: str) -> None:
     """Writes all of it. Under PYTHONUNBUFFERED the text layer loses what a signal kept the system from taking."""
     left = memoryview(text.encode(stream.encoding, stream.errors or "strict"))
     while left:
-        taken: int | None = stream.buffer.write(left)
-        if taken is None:
-            raise BlockingIOError("stdout is set not to block, and is full")
-        left = left[taken:]
+        left = left[stream.buffer.write(left) :]
     stream.flush()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 from ._mapping import EMPTY, FrozenMapping
@@ -22,6 +23,8 @@ from .parts import NO_USAGE, Part, ReasoningPart, StopReason, TextPart, ToolCall
 
 _make_message = unchecked(AssistantMessage)
 
+log = logging.getLogger("gotato_py")
+
 UNFINISHED_CALLS = "unfinished_calls"
 """Metadata key: the calls of an interrupted answer, as `{"name": …, "arguments": raw text}`; they never run."""
 
@@ -29,7 +32,19 @@ UNFINISHED_CALLS = "unfinished_calls"
 class Answer:
     """An answer in the making. `id` is the message's from the first moment, so that a commit can be recognised."""
 
-    __slots__ = ("calls", "delivered", "done", "fragments", "id", "parts", "reasoning", "size", "text", "usage")
+    __slots__ = (
+        "calls",
+        "delivered",
+        "done",
+        "fragments",
+        "id",
+        "parts",
+        "reasoning",
+        "size",
+        "stream",
+        "text",
+        "usage",
+    )
 
     def __init__(self, message_id: str) -> None:
         self.id = message_id
@@ -42,6 +57,7 @@ class Answer:
         self.done: Done | None = None
         self.delivered = False
         self.size = 0
+        self.stream: object = None  # the model's, while it is open
 
     def take(self, event: ModelEvent) -> None:
         """Adds one event. Raises `ModelProtocolError` for what is none, and for anything after `Done`."""
@@ -104,6 +120,18 @@ class Answer:
         text = "".join(self.reasoning or ())
         self.reasoning = None
         self.parts.append(ReasoningPart(text, done.signature, done.origin, done.redacted))
+
+    def close_stream(self, interrupts: tuple[type[BaseException], ...]) -> None:
+        """Closes the model's stream, if it is open and can be closed; what that raises must not hide how it ended."""
+        close = getattr(self.stream, "close", None)
+        if close is not None:
+            try:
+                close()
+            except interrupts:
+                raise
+            except Exception as error:
+                log.debug("closing the model's stream raised %s", type(error).__name__)
+        self.stream = None
 
     def is_empty(self) -> bool:
         """Whether there is nothing that an assistant message could hold: no call and no visible text."""

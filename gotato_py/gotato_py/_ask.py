@@ -76,8 +76,7 @@ def _attempt(run: Run, request: ModelRequest, answer: Answer) -> Generator[Event
 
 
 def _announce(run: Run, answer: Answer, event: ModelEvent) -> None:
-    if answer.delivered and not run.message_open:
-        run.message_open = True
+    if answer.delivered and "message" not in run.open:
         run.emit(MessageStart, answer.id)
     if type(event) is TextDelta:
         run.emit(MessageUpdate, well_formed(event.text))
@@ -91,7 +90,7 @@ def _announce(run: Run, answer: Answer, event: ModelEvent) -> None:
 
 def discard(run: Run, error: GotatoError | None) -> None:
     """Takes back what was shown of the answer in the making."""
-    answer, run.answer = run.answer, None
-    if run.message_open and answer is not None:
-        run.message_open = False
-        run.emit(MessageDiscarded, answer.id, error_info(error))
+    run.answer = None
+    started = run.open.get("message")
+    if started is not None:
+        run.emit(MessageDiscarded, started.message_id, error_info(error))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Generator, Iterator
 from types import GeneratorType
 
@@ -14,8 +13,6 @@ from .model_errors import ConnectionFailed, ModelError, ModelProtocolError
 from .parts import StopReason
 from .retry import RetryPolicy
 from .scope import Scope
-
-log = logging.getLogger("gotato_py")
 
 
 def attempt(
@@ -35,9 +32,8 @@ def attempt(
     if scope.cancelled:
         scope.check()
     own = scope if timeout is None else scope.child(timeout)
-    stream: object = None
     try:
-        stream = model.stream(request, own)
+        answer.stream = stream = model.stream(request, own)
         for event in stream if type(stream) is GeneratorType else _iterator(model, stream):
             if own.cancelled:
                 break
@@ -53,14 +49,7 @@ def attempt(
         scope.check()
         raise
     finally:
-        close = getattr(stream, "close", None)
-        if close is not None:
-            try:
-                close()
-            except interrupts:
-                raise
-            except Exception as error:  # it must not hide how the attempt ended
-                log.debug("closing the model's stream raised %s", type(error).__name__)
+        answer.close_stream(interrupts)
     if answer.done is None:
         _check(scope, own, timeout)
         raise ModelProtocolError("the model's stream ended without Done: the answer was cut off")

@@ -6,6 +6,7 @@ Every step looks at what is already there, so that a closing that was itself int
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import cast
 
 from ._ask import discard
 from ._ledger import Ledger
@@ -23,7 +24,7 @@ from .events import (
     TurnEnd,
     error_info,
 )
-from .messages import EXECUTED, OUTCOME_WORDS, ToolMessage, ToolResult
+from .messages import EXECUTED, OUTCOME_WORDS, AssistantMessage, ToolMessage, ToolResult
 from .parts import StopReason, TextPart, ToolCall, ToolResultStatus
 from .result import RunStatus
 from .transcript import RunRecord
@@ -83,11 +84,29 @@ def end_execution(run: Run, status: ToolResultStatus, exception: str) -> None:
     if run.executing is None:
         return
     key, name, began = run.executing
-    run.executing = None
     elapsed = run.setup.monotonic() - began
-    run.tool_s += elapsed
-    if run.listening:
+    if "tool" in run.open:
         run.emit(ToolExecutionEnd, key, name, status, EXECUTED[status], exception, elapsed)
+    run.executing = None
+    run.tool_s += elapsed
+
+
+def announce_answer(run: Run, message: AssistantMessage) -> None:
+    """Announces an answer that is committed."""
+    if "message" not in run.open:  # a model may give all of it in its Done alone
+        run.emit(MessageStart, message.id)
+    run.emit(MessageEnd, message)
+
+
+def _tell_rest(run: Run) -> None:
+    """Announces what was committed before an interrupt and not announced any more."""
+    for message in run.messages_after(run.last_told):
+        if isinstance(message, ToolMessage):
+            run.emit(ToolResultCommitted, message)
+        elif isinstance(message, AssistantMessage):
+            announce_answer(run, message)
+        else:
+            run.emit(MessageEnd, message)
 
 
 def _close_answer(run: Run) -> None:
@@ -95,31 +114,26 @@ def _close_answer(run: Run) -> None:
     answer = run.answer
     if answer is None:
         return
+    answer.close_stream(run.setup.interrupts)
     committed = run.setup.transcript.messages
     if committed and committed[-1].id == answer.id:  # it was whole: the interrupt came right after the commit
-        kept = committed[-1]
-    else:
-        stop = StopReason.ERROR if run.status is RunStatus.FAILED else StopReason.CANCELLED
-        partial = None if run.status is RunStatus.LIMITED else answer.interrupted(run.setup.model_name, stop)
-        if partial is None:
-            discard(run, run.error)
-            return
-        kept = run.commit(partial)
-        run.message, run.stop_reason = partial, stop
+        run.message, run.answer = cast("AssistantMessage", committed[-1]), None
+        return
+    stop = StopReason.ERROR if run.status is RunStatus.FAILED else StopReason.CANCELLED
+    partial = None if run.status is RunStatus.LIMITED else answer.interrupted(run.setup.model_name, stop)
+    if partial is None:
+        discard(run, run.error)
+        return
+    run.message, run.stop_reason = run.commit(partial), stop
     run.answer = None
     if run.listening:
-        if not run.message_open:
-            run.emit(MessageStart, answer.id)
-        run.message_open = False
-        run.emit(MessageEnd, kept)
+        announce_answer(run, run.message)
 
 
 def close_turn(run: Run) -> None:
     """Ends the turn, if one is open."""
-    if run.turn_open:
-        run.turn_open = False
-        if run.listening:
-            run.emit(TurnEnd, run.turn_usage, run.stop_reason, run.setup.monotonic() - run.turn_started)
+    if "turn" in run.open:
+        run.emit(TurnEnd, run.turn_usage, run.stop_reason, run.setup.monotonic() - run.turn_started)
 
 
 def close_run(run: Run, release: Callable[[Run], None]) -> None:
@@ -132,7 +146,12 @@ def close_run(run: Run, release: Callable[[Run], None]) -> None:
         run.ledger = Ledger()
     if run.status is None:
         run.status, run.error = RunStatus.CANCELLED, Cancelled("the run was interrupted", operation="Agent.run")
+    run.tell()
+    if "agent" not in run.open:  # nobody listens, or agent_start was never told, or agent_end already
+        run.listening = False
     try:
+        if run.listening and run.interrupted:
+            _tell_rest(run)
         _close_answer(run)
         close_calls(run, run.error)
         run.reconcile()
@@ -148,12 +167,11 @@ def close_run(run: Run, release: Callable[[Run], None]) -> None:
     _store_record(run)
     last: Event | None = None
     try:
-        if run.begun and not run.ended:
-            if run.listening:
-                last = run.emit(AgentEnd, run.status.value, error_info(run.error), run.usage)
-            run.ended = True
+        if run.listening:
+            last = run.emit(AgentEnd, run.status.value, error_info(run.error), run.usage)
     finally:
-        if run.ended or not run.begun:  # else the next entry announces the end
+        if run.telling is None and "agent" not in run.open:  # else the next entry tells it
+            run.ended = run.begun
             release(run)
     if last is not None and run.outbox is not None:
         run.outbox.append(last)
@@ -169,7 +187,6 @@ def _store_record(run: Run) -> None:
     end_run = getattr(run.setup.transcript, "end_run", None)
     if end_run is None or run.recorded:
         return
-    run.recorded = True
     setup = run.setup
     try:
         end_run(
@@ -185,6 +202,7 @@ def _store_record(run: Run) -> None:
                 run.usage,
             )
         )
+        run.recorded = True
     except setup.interrupts:
         raise
     except Exception as error:  # as above

@@ -37,8 +37,6 @@ def attempt(make: Convert, expected: str) -> Convert:
     def convert(value: Any) -> Any:
         try:
             return make(value)
-        except Rejected:
-            raise
         except Exception as error:
             raise Rejected(Failure(expected, reason(error))) from error
 

@@ -1,4 +1,4 @@
-"""Everything that is checked before a run begins, and what is made of it when it has ended."""
+"""What is checked before a run begins, and what is made of it when it has ended."""
 
 from __future__ import annotations
 
@@ -8,127 +8,14 @@ from typing import Any
 from ._bounds import check_message_size
 from ._fields import wrong
 from ._ledger import Ledger
-from ._run import Run, Setup, store_failure
-from ._toolset import bind_tools
+from ._run import Run, store_failure
+from ._setup import Setup
 from .checks import RequestHistory
-from .context import ContextBuilder
 from .errors import InvalidArgument, InvalidState, NotSupported
-from .extensions import install
-from .ids import Ids, random_ids
-from .limits import Limits
 from .messages import AssistantMessage, Message, UserMessage
-from .model import Model, ModelOptions
 from .parts import ReasoningPart, StopReason, TextPart
 from .result import RunMetrics, RunResult, RunStatus
-from .retry import RetryPolicy
-from .schema import SchemaCompiler
-from .scope import SYSTEM_CLOCK, Clock, Scope, checked_timeout
-from .transcript import MemoryTranscript, Transcript
-
-
-def build_setup(
-    *,
-    model: Model,
-    instructions: str,
-    tools: Sequence[object],
-    transcript: Transcript | None,
-    builder: ContextBuilder,
-    extensions: Sequence[object],
-    limits: Limits,
-    options: ModelOptions,
-    retry: RetryPolicy,
-    compiler: SchemaCompiler | None,
-    interrupts: Sequence[type[BaseException]],
-    name: str,
-    clock: Clock | None,
-    ids: Ids | None,
-) -> Setup:
-    """Checks what an agent is built from. Raises `InvalidArgument` naming the argument."""
-    _require("model", model, "stream", "has a method stream(request, scope)")
-    _require("context_builder", builder, "build", "has a method build(view)")
-    for where, given, kind in (
-        ("limits", limits, Limits),
-        ("model_options", options, ModelOptions),
-        ("retry", retry, RetryPolicy),
-    ):
-        if not isinstance(given, kind):
-            raise wrong(f"Agent.{where}", f"a {kind.__name__}", given)
-    for where, text in (("instructions", instructions), ("name", name)):
-        if not isinstance(text, str):
-            raise wrong(f"Agent.{where}", "a str", text)
-    if compiler is not None and not callable(compiler):
-        raise wrong("Agent.schema_compiler", "a callable that takes a schema", compiler)
-    if ids is not None and not callable(ids):
-        raise wrong("Agent.ids", "a callable ids(kind) -> str", ids)
-    if clock is not None:
-        for method in ("time", "monotonic", "wait"):
-            _require("clock", clock, method, f"has a method {method}")
-    if limits.max_parallel_tools is None or limits.max_parallel_tools > 1:
-        raise NotSupported("Agent.limits: max_parallel_tools over 1: this release runs tools one after another")
-    if limits.tool_timeout is not None:
-        raise NotSupported(
-            "Agent.limits: tool_timeout: this release runs tools in the caller's thread and cannot give one up"
-        )
-    setup = Setup()
-    setup.ids = random_ids if ids is None else ids
-    setup.agent_id = setup.ids("agent")
-    setup.name = name
-    setup.model = model
-    setup.model_name = _name_of(model)
-    setup.instructions = instructions
-    setup.toolset = bind_tools(tools, compiler)
-    setup.transcript = _checked_transcript(transcript)
-    setup.builder = builder
-    setup.extensions = tuple(install(index, given) for index, given in enumerate(_sequence("extensions", extensions)))
-    setup.limits = limits
-    setup.options = options
-    setup.retry = retry
-    setup.clock = SYSTEM_CLOCK if clock is None else clock
-    setup.monotonic = setup.clock.monotonic
-    setup.result_bytes = _least(limits.max_tool_result_bytes, limits.max_message_bytes)
-    setup.interrupts = _interrupts(interrupts)
-    return setup
-
-
-def _least(*limits: int | None) -> int | None:
-    return min((limit for limit in limits if limit is not None), default=None)
-
-
-def _require(where: str, given: object, method: str, said: str) -> None:
-    if isinstance(given, type):
-        raise InvalidArgument(f"Agent.{where} is the class {given.__name__}; pass an instance of it")
-    if not callable(getattr(given, method, None)):
-        raise wrong(f"Agent.{where}", f"an object that {said}", given)
-
-
-def _sequence(where: str, given: Any) -> Sequence[Any]:
-    if isinstance(given, str | bytes) or not isinstance(given, Sequence):
-        raise wrong(f"Agent.{where}", "a sequence", given)
-    return given
-
-
-def _name_of(model: Model) -> str:
-    name = getattr(model, "name", "")
-    return name if isinstance(name, str) else ""
-
-
-def _checked_transcript(given: Transcript | None) -> Transcript:
-    if given is None:
-        return MemoryTranscript()
-    for method in ("append", "mark_started", "mark_waiting"):
-        _require("transcript", given, method, f"has a method {method}")
-    for attribute in ("messages", "started", "waiting"):
-        if not hasattr(given, attribute):
-            raise wrong("Agent.transcript", f"a Transcript with the attribute {attribute}", given)
-    return given
-
-
-def _interrupts(given: Any) -> tuple[type[BaseException], ...]:
-    kinds = _sequence("interrupts", given)
-    for index, kind in enumerate(kinds):
-        if not isinstance(kind, type) or not issubclass(kind, BaseException):
-            raise wrong(f"Agent.interrupts[{index}]", "an exception class", kind)
-    return (KeyboardInterrupt, *kinds)
+from .scope import Scope, checked_timeout
 
 
 def check_entry(setup: Setup, message: Any, answers: object, output: object) -> UserMessage | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Generator
 
 from ._bounds import check_room
@@ -36,6 +37,11 @@ def drive(
             interrupt = raised if _set_outcome(run, raised) else None
         elif not run.given_up:  # nobody closed the stream: it was dropped, perhaps in the collector's thread
             run.scope.cancel("the stream was dropped")
+            warnings.warn(
+                f"a RunStream was dropped before its run {run.id} had ended; iterate it to its end or use `with`",
+                ResourceWarning,
+                stacklevel=2,
+            )
             return
         else:
             run.interrupted = True

@@ -26,8 +26,8 @@ class Progress:
         limits = self._run.setup.limits
         size = len(text.encode("utf-8", "replace"))
         with self._lock:
-            executing = self._run.executing
-            if executing is None or executing[0] != self._key:
+            started = self._run.open.get("tool")
+            if started is None or started.key != self._key:
                 return  # told after the call had ended
             if limits.max_tool_progress_updates is not None and self._updates >= limits.max_tool_progress_updates:
                 return

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from itertools import repeat
+from operator import call, length_hint
 from threading import get_ident
 from types import GeneratorType
 from typing import Any, TypeVar
@@ -12,51 +14,45 @@ from weakref import ref
 
 from ._answer import Answer
 from ._ledger import Ledger
-from ._toolset import Toolset
-from .context import ContextBuilder, PrefixHasher
+from ._setup import Setup
+from .context import PrefixHasher
 from .errors import ErrorCode, GotatoError, StoreFailure
-from .events import AgentEnd, ErrorInfo, Event, EventHeader, ExtensionFailed, MessageEnd
+from .events import (
+    AgentEnd,
+    AgentStart,
+    ErrorInfo,
+    Event,
+    EventHeader,
+    ExtensionFailed,
+    MessageDiscarded,
+    MessageEnd,
+    MessageStart,
+    ToolExecutionEnd,
+    ToolExecutionStart,
+    ToolResultCommitted,
+    TurnEnd,
+    TurnStart,
+)
 from .extensions import Extension
-from .ids import Ids
-from .limits import Limits
 from .messages import AssistantMessage, Message, UserMessage
-from .model import Model, ModelOptions
 from .normalise import describe_exception
 from .parts import NO_USAGE, StopReason, Usage
 from .result import RunStatus
-from .retry import RetryPolicy
-from .scope import Clock, Scope
-from .transcript import Transcript
+from .scope import Scope
 
 log = logging.getLogger("gotato_py")
 M = TypeVar("M", bound=Message)
 
 
-class Setup:
-    """What an agent is built from: checked once, shared by its runs, never changed."""
-
-    __slots__ = (
-        "agent_id", "builder", "clock", "extensions", "ids", "instructions", "interrupts", "limits", "model",
-        "model_name", "monotonic", "name", "options", "result_bytes", "retry", "toolset", "transcript",
-    )  # fmt: skip
-
-    agent_id: str
-    name: str
-    model: Model
-    model_name: str
-    instructions: str
-    toolset: Toolset
-    transcript: Transcript
-    builder: ContextBuilder
-    extensions: tuple[Extension, ...]
-    limits: Limits
-    options: ModelOptions
-    retry: RetryPolicy
-    clock: Clock
-    monotonic: Callable[[], float]
-    ids: Ids
-    result_bytes: int | None
-    interrupts: tuple[type[BaseException], ...]
+_OPENS: dict[object, str] = {
+    AgentStart: "agent",
+    TurnStart: "turn",
+    MessageStart: "message",
+    ToolExecutionStart: "tool",
+}
+_CLOSES: dict[object, str] = {
+    AgentEnd: "agent", TurnEnd: "turn", MessageEnd: "message", MessageDiscarded: "message", ToolExecutionEnd: "tool",
+}  # fmt: skip
 
 
 class Ending(Exception):
@@ -78,9 +74,9 @@ class Run:
 
     __slots__ = (
         "answer", "begun", "charged", "committed", "cut", "deps", "ended", "ended_at", "error", "executing",
-        "generator", "given_up", "hasher", "id", "interrupted", "last_before", "ledger", "left", "listening", "message",
-        "message_open", "model_s", "outbox", "over", "recorded", "repeats", "scope", "sequence", "settling", "setup",
-        "started_at", "started_time", "status", "stop_reason", "thread", "tool_calls", "tool_s", "turn", "turn_open",
+        "generator", "given_up", "hasher", "id", "interrupted", "last_before", "last_told", "ledger", "left", "listening",
+        "message", "model_s", "observers", "open", "outbox", "over", "recorded", "repeats", "scope", "sequence", "settling", "setup",
+        "started_at", "started_time", "status", "stop_reason", "telling", "thread", "tool_calls", "tool_s", "turn",
         "turn_started", "turn_usage", "usage",
     )  # fmt: skip
 
@@ -97,7 +93,11 @@ class Run:
         self.hasher: PrefixHasher | None = None
         self.started_at = clock.monotonic()
         self.started_time = clock.time()
+        self.observers = tuple([extension.observe for extension in setup.extensions])
         self.sequence = 0
+        self.open: dict[str, Any] = {}  # what was told to have started and not to have ended: "agent", "turn", …
+        self.telling: tuple[Any, tuple[Extension, ...], Iterator[Callable[[Event], object]]] | None = None
+        self.last_told = ""
         self.turn = 0
         self.usage: Usage = NO_USAGE
         self.tool_calls = 0
@@ -109,9 +109,7 @@ class Run:
         self.last_before = ""
         self.message: AssistantMessage | None = None
         self.answer: Answer | None = None
-        self.message_open = False
         self.executing: tuple[str, str, float] | None = None
-        self.turn_open = False
         self.turn_started = 0.0
         self.turn_usage: Usage = NO_USAGE
         self.stop_reason = StopReason.NONE
@@ -154,28 +152,42 @@ class Run:
 
     def emit(self, kind: Callable[..., EventHeader], *fields: Any) -> Event:  # Any: the fields of the kind
         """Makes an event and hands it to the observers, in order, and to the stream (the last one by the closing)."""
-        self.sequence += 1
+        if self.telling is not None:
+            self.tell()
         setup = self.setup
-        event: Any = kind(setup.agent_id, self.id, self.sequence, self.turn, setup.clock.time(), *fields)
-        if self.outbox is not None and kind is not AgentEnd:
-            self.outbox.append(event)
-        if kind is AgentEnd:
-            self.ended = True  # only now: an interrupt while the event was made must not lose it
-        if setup.extensions:
-            self._notify(event, setup.extensions)
+        event: Any = kind(setup.agent_id, self.id, self.sequence + 1, self.turn, setup.clock.time(), *fields)
+        listeners = self.observers if self.outbox is None or kind is AgentEnd else (self.outbox.append, *self.observers)
+        self.telling = (event, setup.extensions, iter(listeners))
+        self.tell()
         return event  # type: ignore[no-any-return]  # every kind is an Event
 
-    def _notify(self, event: Event, extensions: tuple[Extension, ...]) -> None:
-        """Every observer gets the event, also when one of them raises an interrupt, which is raised at the end."""
+    def tell(self) -> None:
+        """Tells the event in `telling`. From the moment that it stands there it is told, once: after an interrupt,
+        calling this again goes on where it stopped. Every observer gets the event, also when one of them raises an
+        interrupt, which is raised at the end."""
+        if self.telling is None:
+            return
+        event, extensions, rest = self.telling
+        self.sequence = event.sequence
+        kind = type(event)
+        if kind in _OPENS:
+            self.open[_OPENS[kind]] = event
+        elif kind in _CLOSES:
+            self.open.pop(_CLOSES[kind], None)
+        if kind is MessageEnd or kind is ToolResultCommitted:
+            self.last_told = event.message.id
         interrupt: BaseException | None = None
         failed: list[tuple[Extension, BaseException]] = []
-        for extension in extensions:
+        while True:
             try:
-                extension.observe(event)
+                for _ in map(call, rest, repeat(event)):  # no interrupt comes between taking an observer and calling it
+                    pass
+                break
             except self.setup.interrupts as raised:
                 interrupt = interrupt or raised
             except BaseException as raised:  # observers fail open, whatever they raise
-                failed.append((extension, raised))
+                failed.append((extensions[-1 - length_hint(rest)], raised))
+        self.telling = None
         for extension, failure in failed:
             self._tell_failure(extension, event, failure, tuple(each for each in extensions if each is not extension))
         if interrupt is not None:
@@ -189,16 +201,14 @@ class Run:
             log.warning("extension %s failed at observe: %s", extension.name, type(raised).__name__)
         if type(event) is AgentEnd:
             return
-        self.sequence += 1
         setup = self.setup
         error = ErrorInfo(ErrorCode.EXTENSION_FAILURE, describe_exception(raised, setup.interrupts))
         told = ExtensionFailed(
-            setup.agent_id, self.id, self.sequence, self.turn, setup.clock.time(), extension.name, "observe", error
+            setup.agent_id, self.id, self.sequence + 1, self.turn, setup.clock.time(), extension.name, "observe", error
         )
-        if self.outbox is not None:
-            self.outbox.append(told)
-        if others:
-            self._notify(told, others)
+        outbox = () if self.outbox is None else (self.outbox.append,)
+        self.telling = (told, others, iter((*outbox, *(each.observe for each in others))))
+        self.tell()
 
     def count(self, usage: Usage) -> None:
         """Counts tokens into the run and its turn."""
@@ -222,13 +232,15 @@ class Run:
 
     def reconcile(self) -> None:
         """Completes the list of what this run committed: an interrupt may have come between the commit and the list."""
-        known = self.committed[-1].id if self.committed else self.last_before
+        self.committed.extend(self.messages_after(self.committed[-1].id if self.committed else self.last_before))
+
+    def messages_after(self, known: str) -> Sequence[Message]:
+        """The messages of the transcript behind the one with that id."""
         messages = self.setup.transcript.messages
         index = len(messages)
         while index and messages[index - 1].id != known:
             index -= 1
-        if index or not known:
-            self.committed.extend(messages[index:])
+        return messages[index:] if index or not known else ()
 
 
 def store_failure(error: Exception, what: str) -> GotatoError:

@@ -65,11 +65,10 @@ class Plan:
             made = self._spec = ToolSpec(name, self.description, self.schema)
         return made
 
-    @property
-    def validate(self) -> Validator:
+    def validator(self, name: str) -> Validator:
         """The validator of the schema, compiled at its first use."""
         if self._validate is None:
-            self._validate = compile_schema(self.schema)
+            self._validate = compile_schema(self.schema, where=f"tool {name!r}")
         return self._validate
 
 
@@ -293,9 +292,6 @@ def _resolver(function: FunctionType) -> Resolve:
 
 
 def _builtin(name: str) -> object:
-    if name == "None":
-        return None
-    try:
-        return getattr(builtins, name)
-    except AttributeError:
-        raise NameError(f"name {name!r} is not defined") from None
+    if name != "None" and not hasattr(builtins, name):
+        raise NameError(f"name {name!r} is not defined")
+    return getattr(builtins, name, None)

@@ -8,12 +8,12 @@ from ._answer import Answer
 from ._ask import ask, discard
 from ._batch import run_batch
 from ._bounds import check_turn, limited
-from ._closing import close_calls, close_turn
+from ._closing import announce_answer, close_calls, close_turn
 from ._ledger import size_of
 from ._requests import next_request
 from ._run import Run
 from .errors import GotatoError
-from .events import ContextBuilt, Event, LazyHash, MessageEnd, MessageStart, TurnStart
+from .events import ContextBuilt, Event, LazyHash, TurnStart
 from .messages import AssistantMessage
 from .model import ModelRequest
 from .parts import NO_USAGE, StopReason
@@ -64,7 +64,6 @@ def _open_turn(run: Run) -> None:
     run.turn_usage = NO_USAGE
     run.stop_reason = StopReason.NONE
     run.turn_started = run.setup.monotonic()
-    run.turn_open = True
     if run.listening:
         run.emit(TurnStart)
 
@@ -87,8 +86,5 @@ def commit_answer(run: Run, answer: Answer) -> AssistantMessage:
     run.message = kept
     run.stop_reason = kept.stop_reason
     if run.listening:
-        if not run.message_open:  # a model may give all of it in its Done alone
-            run.emit(MessageStart, kept.id)
-        run.message_open = False
-        run.emit(MessageEnd, kept)
+        announce_answer(run, kept)
     return kept

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
-from threading import get_ident
 from types import GeneratorType, TracebackType
 from typing import Any, TypeVar, cast, overload
 from weakref import ref
 
 from . import _entry as entry
-from ._closing import close_run
-from ._ledger import Ledger
+from . import _setup as setup
 from ._loop import drive
-from ._run import Run, Setup
+from ._run import Run
+from ._setup import Setup
+from ._slot import Slot
+from ._toolset import bind_tools
 from .context import ContextBuilder, full_history
-from .errors import AgentClosed, Busy
 from .events import Event
 from .ids import Ids
 from .limits import DEFAULT_LIMITS, Limits
@@ -43,7 +43,7 @@ class Agent:
     from any thread; one run at a time has the agent.
     """
 
-    __slots__ = ("__weakref__", "_closed", "_ledger", "_repairs", "_setup", "_slot")
+    __slots__ = ("__weakref__", "_setup", "_slot")
 
     def __init__(
         self,
@@ -63,31 +63,31 @@ class Agent:
         clock: Clock | None = None,
         ids: Ids | None = None,
     ) -> None:
-        self._setup: Setup = entry.build_setup(
-            model=model,
-            instructions=instructions,
-            tools=tools,
-            transcript=transcript,
-            builder=full_history if context_builder is None else context_builder,
-            extensions=extensions,
-            limits=limits,
-            options=model_options,
-            retry=retry,
-            compiler=schema_compiler,
-            interrupts=interrupts,
-            name=name,
-            clock=clock,
-            ids=ids,
-        )
-        self._closed = False
-        self._slot: dict[str, Run] = {}
-        self._repairs: dict[str, int] = {}
-        self._ledger: Ledger | None = None
+        made = self._setup = Setup()
+        made.ids = setup.an_id_source(ids)
+        made.agent_id = made.ids("agent")
+        made.name = setup.a_kind("name", name, str)
+        made.model = setup.with_methods("model", model, "stream")
+        made.model_name = setup.name_of(model)
+        made.instructions = setup.a_kind("instructions", instructions, str)
+        compiler = setup.a_callable("schema_compiler", schema_compiler, "a callable that takes a schema")
+        made.toolset = bind_tools(tools, compiler)
+        made.transcript = setup.a_transcript(transcript)
+        builder = full_history if context_builder is None else context_builder
+        made.builder = setup.with_methods("context_builder", builder, "build")
+        made.extensions = setup.extensions_of(extensions)
+        made.limits = setup.supported(limits)
+        made.result_bytes = setup.least(limits.max_tool_result_bytes, limits.max_message_bytes)
+        made.options = setup.a_kind("model_options", model_options, ModelOptions)
+        made.retry = setup.a_kind("retry", retry, RetryPolicy)
+        made.clock = setup.a_clock(clock)
+        made.monotonic = made.clock.monotonic
+        made.interrupts = setup.interrupts_of(interrupts)
+        self._slot = Slot()
 
     def __repr__(self) -> str:
-        setup = self._setup
-        named = f"{setup.name!r}, " if setup.name else ""
-        return f"Agent({named}{setup.agent_id}, {self.status}, tools={len(setup.toolset.specs)})"
+        named = f"{self.name!r}, " if self.name else ""
+        return f"Agent({named}{self.id}, {self.status}, tools={len(self._setup.toolset.specs)})"
 
     @property
     def id(self) -> str:
@@ -102,10 +102,10 @@ class Agent:
     @property
     def status(self) -> str:
         """ "idle", "running", "waiting" or "closed"."""
-        run = self._slot.get("run")
+        run = self._slot.holder()
         if run is not None and not run.is_abandoned():
             return "running"
-        if self._closed:
+        if self._slot.closed:
             return "closed"
         return "waiting" if self._setup.transcript.waiting else "idle"
 
@@ -239,7 +239,7 @@ class Agent:
     def cancel(self, reason: str = "") -> bool:
         """Ends the run that goes on, from any thread, tool, observer or signal handler. False if none does, or it is
         ending already. Takes no lock."""
-        run = self._slot.get("run")
+        run = self._slot.holder()
         return run is not None and not run.settling and run.scope.cancel(reason)
 
     def close(self) -> None:
@@ -247,12 +247,12 @@ class Agent:
 
         From inside the run it returns at once, and the run ends as soon as it can. Closing twice does nothing.
         """
-        self._closed = True
-        run = self._slot.get("run")
+        self._slot.closed = True
+        run = self._slot.holder()
         if run is None:
             return
         if run.is_abandoned():
-            self._repair(run)
+            self._slot.repair(run)
             return
         run.scope.cancel("closed")
         if not run.is_mine():
@@ -277,47 +277,7 @@ class Agent:
         streaming: bool,
     ) -> tuple[Run, Generator[Event, None, None]]:
         run = Run(self._setup, entry.run_scope(self._setup, operation, timeout, scope), deps, streaming=streaming)
-        self._refuse_closed(operation)
-        events = drive(run, self._begin, opening, self._release)
+        self._slot.refuse_closed(self._setup.agent_id, operation)
+        events = drive(run, self._slot.begin, opening, self._slot.release)
         run.generator = ref(cast("GeneratorType[Event, None, None]", events))
         return run, events
-
-    def _refuse_closed(self, operation: str) -> None:
-        if self._closed:
-            raise AgentClosed(f"the agent {self._setup.agent_id} is closed; make a new one", operation=operation)
-
-    def _begin(self, run: Run, opening: UserMessage | None) -> None:
-        """Takes the agent for the run, or raises and changes nothing. Closes a run that was left behind first."""
-        self._refuse_closed("Agent.run")
-        while (holder := self._slot.setdefault("run", run)) is not run:
-            if not holder.is_abandoned():
-                raise Busy(
-                    f"the agent is busy with run {holder.id}; one run at a time",
-                    run_id=holder.id,
-                    since=holder.started_time,
-                    operation="Agent.run",
-                )
-            self._repair(holder)
-        try:
-            self._refuse_closed("Agent.run")  # again: `close` may have come before the agent was taken
-            entry.open_transcript(run, self._ledger, opening)
-        except BaseException:
-            self._slot.pop("run", None)
-            raise
-
-    def _repair(self, run: Run) -> None:
-        """Closes a run that was interrupted where it could not close itself. One thread at a time does."""
-        me = get_ident()
-        if self._repairs.setdefault("thread", me) != me:
-            raise Busy(f"run {run.id} is being closed by another thread", run_id=run.id, since=run.started_time)
-        try:
-            if self._slot.get("run") is run:
-                run.interrupted = True
-                close_run(run, self._release)
-        finally:
-            self._repairs.pop("thread", None)
-
-    def _release(self, run: Run) -> None:
-        self._ledger = None if run.interrupted else run.ledger
-        self._slot.pop("run", None)
-        run.over.cancel()

@@ -108,7 +108,7 @@ class FunctionTool(Generic[P, R]):
     @property
     def validate(self) -> Validator:
         """Checks arguments against `spec.input_schema`; compiled once, at first use."""
-        return self._plan.validate
+        return self._plan.validator(self.spec.name)
 
     def convert(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:  # Any: JSON goes in, annotated types come out
         """Converts arguments that fit the schema to the annotated types: a new mapping, or the same if none needs it.

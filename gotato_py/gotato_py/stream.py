@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Generator, Iterator
 from types import TracebackType
 from typing import Generic
@@ -101,14 +100,3 @@ class RunStream(Generic[T_co]):
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
-
-    def __del__(self) -> None:
-        run = getattr(self, "_run", None)
-        if run is not None and run.begun and not run.settling:
-            run.scope.cancel("the stream was dropped")
-            warnings.warn(
-                f"a RunStream was dropped before its run {run.id} had ended; iterate it to its end or use `with`",
-                ResourceWarning,
-                stacklevel=2,
-                source=self,
-            )

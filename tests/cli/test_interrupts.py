@@ -27,8 +27,11 @@ def interrupted(process: subprocess.Popen[str], *pauses: float) -> tuple[int, st
         time.sleep(pause)
         if process.poll() is None:
             process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
-    return process.returncode, out, err
+    assert process.stdout is not None
+    assert process.stderr is not None
+    with process.stdout as out, process.stderr as err:  # not `communicate`, which misses what was read ahead
+        printed = out.read(), err.read()
+    return process.wait(60), *printed
 
 
 def test_any_moment_will_do(gotato: Gotato) -> None:
@@ -83,13 +86,11 @@ def test_waiting_for_stdin_can_be_interrupted(gotato: Gotato) -> None:
     assert process.stdin is not None
     process.stdin.write("half a prompt")
     process.stdin.flush()
-    code, out = 0, ""
     while process.poll() is None:  # until the handler is there, SIGINT is ignored: see Gotato.start
         process.send_signal(signal.SIGINT)
         time.sleep(0.02)
-    code, out = process.returncode, process.stdout.read() if process.stdout is not None else ""
-    process.communicate()
-    assert (code, out) == (130, "")
+    assert interrupted(process) == (130, "", "")
+    process.stdin.close()
 
 
 def start(program: str, *, unbuffered: str = "") -> subprocess.Popen[str]:

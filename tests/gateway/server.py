@@ -110,7 +110,9 @@ class Server:
         self._start(self._accept)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._stopped.set()
         for each in [self._listener, *self._sockets]:
             _shut(each)

@@ -146,7 +146,7 @@ def ended_with(model: OpenAIChat, scope: Scope) -> GotatoError:
 
 
 @each_state
-def test_cancel_from_another_thread(state: Callable[[], Any], record_property: Callable[[str, object], None]) -> None:
+def test_cancel_from_another_thread(state: Callable[[], Any]) -> None:
     """`cancel` ends the call within moments, and its connection is closed."""
     scope, cancelled_at = Scope(), list[float]()
 
@@ -165,7 +165,6 @@ def test_cancel_from_another_thread(state: Callable[[], Any], record_property: C
     assert isinstance(error, Cancelled)
     assert str(error) == "enough"
     assert took < MUST
-    record_property("cancel_ms", round(took * 1000, 2))
 
 
 @each_state
@@ -203,7 +202,8 @@ def test_cancel_from_a_signal_handler(state: Callable[[], Any]) -> None:
 def test_ctrl_c(state: Callable[[], Any]) -> None:
     """Ctrl-C goes through at once, and leaves no thread and no socket."""
     with state() as (model, _):
-        threading.Timer(0.2, signal.raise_signal, [signal.SIGINT]).start()
+        main = threading.main_thread().ident or 0
+        threading.Timer(0.2, signal.pthread_kill, [main, signal.SIGINT]).start()
         started = time.monotonic()
         with pytest.raises(KeyboardInterrupt):
             for _ in model.stream(HI, Scope()):
@@ -223,7 +223,9 @@ def test_an_ended_scope_sends_nothing(scope: Scope) -> None:
 
 
 @pytest.mark.parametrize("framing", ["chunked", "close"])
-def test_tls_body_is_cancelled_too(tls: ssl.SSLContext, certificate: Path, monkeypatch: pytest.MonkeyPatch, framing: Any) -> None:
+def test_tls_body_is_cancelled_too(
+    tls: ssl.SSLContext, certificate: Path, monkeypatch: pytest.MonkeyPatch, framing: Any
+) -> None:
     """Behind TLS, a stalled body ends with the scope as well."""
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
     with Server(Reply(STARTED, framing=framing, then="stall"), tls) as server:

@@ -182,7 +182,19 @@ def test_output_that_the_provider_refuses_is_a_protocol_error() -> None:
     assert (error.code, error.retryable) == ("model_protocol_failure", True)
 
 
-@pytest.mark.parametrize(("status", "code"), [(403, "authentication_failed"), (408, "overloaded"), (409, "overloaded"), (502, "overloaded"), (529, "overloaded"), (404, "invalid_request"), (422, "invalid_request"), (401, "authentication_failed")])
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [
+        (403, "authentication_failed"),
+        (408, "overloaded"),
+        (409, "overloaded"),
+        (502, "overloaded"),
+        (529, "overloaded"),
+        (404, "invalid_request"),
+        (422, "invalid_request"),
+        (401, "authentication_failed"),
+    ],
+)
 def test_a_status_alone_decides_where_nothing_else_does(status: int, code: str) -> None:
     """A refusal without a body is classified by its status."""
     assert refusal(status, {}, read_error_body(b""), Origin("p"), 0.0).code == code
@@ -204,7 +216,20 @@ def test_an_endless_error_body_is_not_read_to_its_end() -> None:
     assert answer.error.status == 500
 
 
-@pytest.mark.parametrize("body", [b"{", b"[]", b"null", b'"x"', b"[1]", b'{"error":[[[[[[["x"]]]]]]]}', b"\xff\xfe", b'{"error":{"message":{"a":1}}}', b"[" * 100_000])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"{",
+        b"[]",
+        b"null",
+        b'"x"',
+        b"[1]",
+        b'{"error":[[[[[[["x"]]]]]]]}',
+        b"\xff\xfe",
+        b'{"error":{"message":{"a":1}}}',
+        b"[" * 100_000,
+    ],
+)
 def test_no_body_breaks_the_reader(body: bytes) -> None:
     """Whatever a body is, reading it gives an error of the status."""
     assert refusal(500, {}, read_error_body(body), Origin("p"), 0.0).code == "overloaded"

@@ -86,7 +86,9 @@ def test_43_reasoning_goes_back_to_deepseek_only(shared: Path) -> None:
 
 def test_43_reasoning_of_another_model_family_is_dropped() -> None:
     """DeepSeek does not get back what another model thought."""
-    request = ModelRequest(messages=(UserMessage("x"), AssistantMessage((ReasoningPart("hm", origin="anthropic:claude"), TextPart("y")))))
+    request = ModelRequest(
+        messages=(UserMessage("x"), AssistantMessage((ReasoningPart("hm", origin="anthropic:claude"), TextPart("y"))))
+    )
     quirks = quirks_for("https://api.deepseek.com", "deepseek-chat")
     assert sent(request, quirks, origin="openai-chat:deepseek")["messages"][1] == {"role": "assistant", "content": "y"}
 
@@ -97,7 +99,14 @@ def test_openrouter_gets_its_reasoning_details_back_unchanged() -> None:
     details = [{"type": "reasoning.text", "text": "hm", "signature": "s", "index": 0}]
     signed = ReasoningPart("hm", json.dumps(details), "openai-chat:claude")
     plain = ReasoningPart("so", origin="openai-chat:claude")
-    request = ModelRequest(messages=(UserMessage("x"), AssistantMessage((signed, TextPart("y"))), UserMessage("x"), AssistantMessage((plain, TextPart("z")))))
+    request = ModelRequest(
+        messages=(
+            UserMessage("x"),
+            AssistantMessage((signed, TextPart("y"))),
+            UserMessage("x"),
+            AssistantMessage((plain, TextPart("z"))),
+        )
+    )
     messages = sent(request, quirks, origin="openai-chat:claude")["messages"]
     assert messages[1]["reasoning_details"] == details
     assert messages[3]["reasoning"] == "so"
@@ -193,7 +202,9 @@ def test_an_id_used_twice_is_sent_as_two() -> None:
     messages = sent(ModelRequest(messages=(UserMessage("x"), batch, *results)))["messages"]
     ids = [call["id"] for call in messages[1]["tool_calls"]]
     assert len(set(ids)) == 4
-    assert [(message["tool_call_id"], message["content"]) for message in messages[2:]] == list(zip(ids, "fghi", strict=True))
+    assert [(message["tool_call_id"], message["content"]) for message in messages[2:]] == list(
+        zip(ids, "fghi", strict=True)
+    )
 
 
 def test_results_are_paired_by_key() -> None:

@@ -69,8 +69,14 @@ def test_other_parts_become_blocks() -> None:
     assert content == [
         {"type": "text", "text": "see"},
         {"type": "image_url", "image_url": {"url": "https://x.example/a.png", "detail": "low"}},
-        {"type": "input_audio", "input_audio": {"data": base64.b64encode(b"RIFF\x00\x00\x00\x00WAVE").decode(), "format": "wav"}},
-        {"type": "file", "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64," + base64.b64encode(pdf).decode()}},
+        {
+            "type": "input_audio",
+            "input_audio": {"data": base64.b64encode(b"RIFF\x00\x00\x00\x00WAVE").decode(), "format": "wav"},
+        },
+        {
+            "type": "file",
+            "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64," + base64.b64encode(pdf).decode()},
+        },
         {"type": "text", "text": "a.csv:\na,b"},
     ]
 
@@ -99,7 +105,9 @@ def test_a_file_url_goes_where_it_is_known() -> None:
 
 def test_options_in_the_dialect() -> None:
     """Every option has its member, and none that was not given is sent."""
-    body = optioned(temperature=0.5, top_p=0.9, max_tokens=7, stop=("a", "b"), reasoning_effort="low", metadata={"k": 1})
+    body = optioned(
+        temperature=0.5, top_p=0.9, max_tokens=7, stop=("a", "b"), reasoning_effort="low", metadata={"k": 1}
+    )
     assert {key: body[key] for key in ("temperature", "top_p", "max_tokens", "stop", "reasoning_effort", "metadata")} == {
         "temperature": 0.5, "top_p": 0.9, "max_tokens": 7, "stop": ["a", "b"], "reasoning_effort": "low", "metadata": {"k": "1"},
     }  # fmt: skip
@@ -137,13 +145,22 @@ def test_reasoning_budget_is_refused_but_where_it_can_be_said() -> None:
     with pytest.raises(InvalidRequest, match="reasoning_budget"):
         optioned(reasoning_budget=100)
     quirks = quirks_for("https://openrouter.ai/api/v1", "m")
-    assert optioned(quirks, reasoning_budget=100, reasoning_effort="low")["reasoning"] == {"effort": "low", "max_tokens": 100}
+    assert optioned(quirks, reasoning_budget=100, reasoning_effort="low")["reasoning"] == {
+        "effort": "low",
+        "max_tokens": 100,
+    }
     assert "reasoning_summary" not in optioned(reasoning_summary="auto")
 
 
 def test_response_schema() -> None:
     """A schema becomes `response_format`, held to strictly where schema and server allow; some servers take none."""
-    closed = {"type": "object", "title": "My Answer", "properties": {"a": {"type": "array", "items": {"type": "string"}}}, "required": ["a"], "additionalProperties": False}
+    closed = {
+        "type": "object",
+        "title": "My Answer",
+        "properties": {"a": {"type": "array", "items": {"type": "string"}}},
+        "required": ["a"],
+        "additionalProperties": False,
+    }
     loose = {"type": "object", "properties": {"a": {"type": "string", "minLength": 1}}}
     asked = optioned(OPENAI, response_schema=closed)["response_format"]
     assert asked == {"type": "json_schema", "json_schema": {"name": "My_Answer", "schema": closed, "strict": True}}
@@ -167,7 +184,10 @@ def test_what_json_cannot_say_is_refused() -> None:
 def test_foreign_reasoning_is_never_text() -> None:
     """Reasoning that cannot go back is dropped, and an answer of nothing else with it."""
     messages = (UserMessage("x"), AssistantMessage((ReasoningPart("secret thought"),)), UserMessage("y"))
-    assert sent(ModelRequest(messages=messages))["messages"] == [{"role": "user", "content": "x"}, {"role": "user", "content": "y"}]
+    assert sent(ModelRequest(messages=messages))["messages"] == [
+        {"role": "user", "content": "x"},
+        {"role": "user", "content": "y"},
+    ]
 
 
 def test_results_keep_their_words() -> None:
@@ -195,5 +215,5 @@ def test_the_same_history_gives_the_same_bytes() -> None:
     short = chat_body("m", ModelRequest("s", messages_), OPENAI, "")
     longer = chat_body("m", ModelRequest("s", (*messages_, UserMessage("c"))), OPENAI, "")
     assert short == chat_body("m", ModelRequest("s", messages_), OPENAI, "")
-    end = short.index(b"],\"stream\"")
+    end = short.index(b'],"stream"')
     assert longer[:end] == short[:end]

@@ -40,7 +40,9 @@ def assert_as_recorded(answer: Answer, expect: dict[str, Any]) -> None:
     assert answer.error is None
     assert answer.text == expect["text"]
     assert answer.reasoning == expect["reasoning"]
-    assert [{"id": call.id, "name": call.name, "arguments": call.arguments} for call in answer.calls] == expect["tool_calls"]
+    assert [{"id": call.id, "name": call.name, "arguments": call.arguments} for call in answer.calls] == expect[
+        "tool_calls"
+    ]
     assert answer.done.stop_reason == FINISH_WORDS[expect["finish"]]
     usage = answer.done.usage
     assert {name: getattr(usage, name) for name in expect["usage"]} == expect["usage"]

@@ -188,14 +188,15 @@ def history(messages: Sequence[Message]) -> list[str]:
     return lines
 
 
-def assert_laws(stage: Stage, *, again: bool = True, repair: bool = False) -> None:
+def assert_laws(stage: Stage, *, again: bool = True, repair: bool = False, lost_streams: int = 0) -> None:
     """Asserts the six invariants, runs once more, and asserts them again.
 
     `again=False` where a limit of the agent lets no run succeed: then an agent without limits goes on from its
     transcript. `repair` after an interrupt that left no time for closing: the next run is to close what it left.
+    `lost_streams` of the model's streams may never have reached the kernel, which then cannot close them.
     """
     if not repair:
-        assert_invariants(stage)
+        assert_invariants(stage, lost_streams)
     if again and stage.agent.status != "closed":
         assert stage.agent.status == ("running" if repair and stage.agent.status == "running" else "idle")
         stage.script.replace(say("And on it goes."))
@@ -205,10 +206,10 @@ def assert_laws(stage: Stage, *, again: bool = True, repair: bool = False) -> No
         model = ScriptedModel([say("And on it goes.")])
         assert Agent(model, transcript=stage.transcript).run("once more").text == "And on it goes."
         assert_request(model.requests[0].messages)
-    assert_invariants(stage)
+    assert_invariants(stage, lost_streams)
 
 
-def assert_invariants(stage: Stage) -> None:
+def assert_invariants(stage: Stage, lost_streams: int = 0) -> None:
     """The six, as they stand now."""
     assert_history(stage.transcript)
     for request in stage.model.requests:
@@ -221,7 +222,7 @@ def assert_invariants(stage: Stage) -> None:
     assert order == [run_id for run_id in runs for _ in range(order.count(run_id))], "the events of runs are mixed"
     assert stage.agent.status in {"idle", "closed"}
     assert set(threading.enumerate()) <= stage.threads, threading.enumerate()
-    assert stage.model.unclosed == 0
+    assert stage.model.unclosed <= lost_streams
     assert [key for key, count in stage.effects.items() if count > 1] == [], "a tool ran twice for one key"
 
 

@@ -71,7 +71,18 @@ calls = st.one_of(
         ask,
         st.sampled_from(["act", "add", "serch", "", "Add"]),
         st.sampled_from(
-            ["", "null", "{}", "[1]", "5", '{"a":', '{"do": 1}', '{"do":"x","y":1}', '{"a":true,"b":1}', '{"a":"5","b":1}']
+            [
+                "",
+                "null",
+                "{}",
+                "[1]",
+                "5",
+                '{"a":',
+                '{"do": 1}',
+                '{"do":"x","y":1}',
+                '{"a":true,"b":1}',
+                '{"a":"5","b":1}',
+            ]
         ),
         idents,
     ),
@@ -133,7 +144,15 @@ faults = st.one_of(
         st.sampled_from(["os error", "store failure", "broken store"]),
     ),
 )
-GRUMBLES = ("agent_start", "turn_start", "message_update", "message_end", "tool_execution_start", "turn_end", "agent_end")
+GRUMBLES = (
+    "agent_start",
+    "turn_start",
+    "message_update",
+    "message_end",
+    "tool_execution_start",
+    "turn_end",
+    "agent_end",
+)
 WAYS = ("run", "run", "checked", "stream", "text", "result", "break", "close", "drop", "left open")
 ways = st.sampled_from(WAYS)
 

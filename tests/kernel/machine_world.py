@@ -96,6 +96,7 @@ class World:
         self.threads: list[threading.Thread] = []
         self.broken_store = False
         self.limited = False
+        self.noting = False  # what the log itself asks of the kernel is nothing to interrupt
         self.grumbles: Collection[str] = ()
         self.agent = self.build()
 
@@ -124,7 +125,9 @@ class World:
 
     def note(self, kind: str, value: object) -> None:
         """Writes a line of the log."""
+        self.noting = True
         self.log.append(Entry(kind, value, len(self.kept.messages)))
+        self.noting = False
 
     def arm(self, faults: Sequence[Fault]) -> None:
         """Counts probes from zero, for these faults."""
@@ -396,16 +399,26 @@ class ProbedTranscript:
     def append(self, message: M) -> M:
         self._world.probe("append")
         self._world.refuse_if_broken()
-        kept = self._world.kept.append(message)
-        self._world.note("append", kept)
+        size = len(self._world.kept.messages)
+        try:
+            kept = self._world.kept.append(message)
+        finally:  # an interrupt may come when it is kept already
+            self._world.noting = True
+            for each in self._world.kept.messages[size:]:
+                self._world.note("append", each)
         self._world.probe("appended")
         return kept
 
     def mark_started(self, key: str) -> None:
         self._world.probe("mark")
         self._world.refuse_if_broken()
-        self._world.kept.mark_started(key)
-        self._world.note("started", key)
+        try:
+            self._world.kept.mark_started(key)
+        finally:
+            self._world.noting = True
+            if key in self._world.kept.started:
+                self._world.note("started", key)
+            self._world.noting = False
         self._world.probe("marked")
 
     def mark_waiting(self, calls: Sequence[WaitingCall]) -> None:

@@ -119,6 +119,12 @@ class Address(TypedDict, total=False):
     since: dt.date
 
 
+class Plain(TypedDict):
+    """A TypedDict that needs no conversion."""
+
+    name: str
+
+
 class Person(ExtendedTypedDict):
     """A TypedDict of typing_extensions."""
 
@@ -172,6 +178,7 @@ class Model:
                 "item": {"$ref": "#/$defs/Item"},
                 "again": {"$ref": "#"},
                 "code": {"type": "string", "pattern": "(?<ab>"},
+                "any": True,
                 "pattern": {"anyOf": [{"type": "string", "pattern": "^x"}, {"type": "null"}]},
                 "rest": {"type": "array", "items": {"$ref": "#/$defs/Item"}, "contains": True},
             },
@@ -303,6 +310,19 @@ def test_class_schema() -> None:
     }
 
 
+def test_default_that_json_cannot_say_is_left_out() -> None:
+    """A default that JSON cannot say, or that its type cannot be, is not in the schema; the class still has it."""
+
+    @dataclass
+    class Odd:
+        a: object = complex
+        b: int = None  # type: ignore[assignment]  # seen in the wild
+
+    Odd.__annotations__.update(a=object, b=int)
+    assert describe(Odd, "x").schema["properties"] == {"a": {}, "b": {"type": "integer"}}
+    assert read(Odd, {}) == Odd()
+
+
 def test_required_keys_of_typed_dicts() -> None:
     """Required and NotRequired count, whether `typing` saw them in annotations that are text or not."""
     assert describe(Address, "x").schema["required"] == ["street"]
@@ -393,7 +413,7 @@ def test_conversion(annotation: Any, value: object, converted: object) -> None:
 
 
 @pytest.mark.parametrize(
-    "annotation", [str, bool, list[str], dict[str, bool], str | None, Literal["a"], Any, Person | str]
+    "annotation", [str, bool, list[str], dict[str, bool], str | None, Literal["a"], Any, Plain, Person | str]
 )
 def test_no_conversion_where_json_is_the_value(annotation: Any) -> None:
     """Types whose JSON value is the value need no converter, so that plain calls pay nothing."""

@@ -56,7 +56,9 @@ def sent(name: str, arguments: str, call_id: str = "c1") -> ToolCallReady:
 class TestC10NothingAtAll:
     """The model says nothing, or only thinks."""
 
-    @pytest.mark.parametrize("answer", [say(), say(" \n"), think("Hm.", signature="s")], ids=["none", "blank", "thought"])
+    @pytest.mark.parametrize(
+        "answer", [say(), say(" \n"), think("Hm.", signature="s")], ids=["none", "blank", "thought"]
+    )
     def test_c10_as_the_first_answer(self, answer: Any) -> None:
         """An empty answer is asked for once more, with the same request, and then fails the run, however many follow."""
         stage = Stage(*[answer] * 12)
@@ -252,6 +254,8 @@ class TestC15CallIds:
         """A key is the id of the message and the index of the call, so that the transcript alone gives it."""
         stage = Stage(call("inc", n=1) + call("inc", n=2), say("Done."), tools=[inc])
         stage.run()
-        told = json.loads(json.dumps([event.to_dict() for event in stage.events if event.kind == "tool_execution_start"]))
+        told = json.loads(
+            json.dumps([event.to_dict() for event in stage.events if event.kind == "tool_execution_start"])
+        )
         assert [event["key"] for event in told] == [message.result.key for message in stage.results]
         assert_laws(stage)

@@ -209,9 +209,13 @@ def test_context_is_given_and_not_in_the_schema() -> None:
     def evaluated(a: int, context: Any) -> Any:
         return context, a
 
+    def evaluated_optional(a: int, context: Any = None) -> Any:
+        return context, a
+
     evaluated.__annotations__["context"] = real
+    evaluated_optional.__annotations__["context"] = real | None
     given = use(a=1.0)
-    for function in (plain, generic, other_name, hidden, maybe, first, evaluated):
+    for function in (plain, generic, other_name, hidden, maybe, first, evaluated, evaluated_optional):
         made = as_tool(function)
         assert list(made.spec.input_schema["properties"]) == ["a"]  # type: ignore[call-overload]  # a mapping
         assert made.execute(given) == (given, 1)

@@ -1,0 +1,133 @@
+"""What an agent is built from: checked once, shared by its runs, never changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from ._fields import wrong
+from ._toolset import Toolset
+from .context import ContextBuilder
+from .errors import InvalidArgument, NotSupported
+from .extensions import Extension, install
+from .ids import Ids, random_ids
+from .limits import Limits
+from .model import Model, ModelOptions
+from .retry import RetryPolicy
+from .scope import SYSTEM_CLOCK, Clock
+from .transcript import MemoryTranscript, Transcript
+
+T = TypeVar("T")
+
+
+class Setup:
+    """What an agent is built from: checked once, shared by its runs, never changed."""
+
+    __slots__ = (
+        "agent_id", "builder", "clock", "extensions", "ids", "instructions", "interrupts", "limits", "model",
+        "model_name", "monotonic", "name", "options", "result_bytes", "retry", "toolset", "transcript",
+    )  # fmt: skip
+
+    agent_id: str
+    name: str
+    model: Model
+    model_name: str
+    instructions: str
+    toolset: Toolset
+    transcript: Transcript
+    builder: ContextBuilder
+    extensions: tuple[Extension, ...]
+    limits: Limits
+    options: ModelOptions
+    retry: RetryPolicy
+    clock: Clock
+    monotonic: Callable[[], float]
+    ids: Ids
+    result_bytes: int | None
+    interrupts: tuple[type[BaseException], ...]
+
+
+def a_kind(where: str, given: Any, kind: type[T]) -> T:
+    """The argument, if it is of that class."""
+    if not isinstance(given, kind):
+        raise wrong(f"Agent.{where}", f"a {kind.__name__}", given)
+    return given
+
+
+def with_methods(where: str, given: T, *methods: str) -> T:
+    """The argument, if it is an instance of something that has those methods."""
+    if isinstance(given, type):
+        raise InvalidArgument(f"Agent.{where} is the class {given.__name__}; pass an instance of it")
+    for method in methods:
+        if not callable(getattr(given, method, None)):
+            raise wrong(f"Agent.{where}", f"an object that has a method {method}", given)
+    return given
+
+
+def _sequence(where: str, given: Any) -> Sequence[Any]:
+    if isinstance(given, str | bytes) or not isinstance(given, Sequence):
+        raise wrong(f"Agent.{where}", "a sequence", given)
+    return given
+
+
+def a_callable(where: str, given: T | None, said: str) -> T | None:
+    """The argument, if it can be called or is left out."""
+    if given is not None and not callable(given):
+        raise wrong(f"Agent.{where}", said, given)
+    return given
+
+
+def name_of(model: Model) -> str:
+    """The model's name, where it has one."""
+    name = getattr(model, "name", "")
+    return name if isinstance(name, str) else ""
+
+
+def a_transcript(given: Transcript | None) -> Transcript:
+    """The transcript, or a new one in memory."""
+    if given is None:
+        return MemoryTranscript()
+    with_methods("transcript", given, "append", "mark_started", "mark_waiting")
+    for attribute in ("messages", "started", "waiting"):
+        if not hasattr(given, attribute):
+            raise wrong("Agent.transcript", f"a Transcript with the attribute {attribute}", given)
+    return given
+
+
+def a_clock(given: Clock | None) -> Clock:
+    """The clock, or the system's."""
+    return SYSTEM_CLOCK if given is None else with_methods("clock", given, "time", "monotonic", "wait")
+
+
+def an_id_source(given: Ids | None) -> Ids:
+    """The source of ids, or random ones."""
+    return a_callable("ids", given, "a callable ids(kind) -> str") or random_ids
+
+
+def extensions_of(given: Any) -> tuple[Extension, ...]:
+    """The extensions, in the order of their installation."""
+    return tuple([install(index, each) for index, each in enumerate(_sequence("extensions", given))])
+
+
+def supported(limits: Limits) -> Limits:
+    """The limits, if this release can keep them."""
+    most = a_kind("limits", limits, Limits).max_parallel_tools
+    if most is None or most > 1:
+        raise NotSupported("Agent.limits: max_parallel_tools over 1: this release runs tools one after another")
+    if limits.tool_timeout is not None:
+        raise NotSupported("Agent.limits: tool_timeout: tools run in the caller's thread, where none can be given up")
+    return limits
+
+
+def least(*limits: int | None) -> int | None:
+    """The nearest of some limits."""
+    return min([limit for limit in limits if limit is not None], default=None)
+
+
+def interrupts_of(given: Any) -> tuple[type[BaseException], ...]:
+    """What ends a run from anywhere: `KeyboardInterrupt`, and the classes given."""
+    kinds = _sequence("interrupts", given)
+    for index, kind in enumerate(kinds):
+        if not isinstance(kind, type) or not issubclass(kind, BaseException):
+            raise wrong(f"Agent.interrupts[{index}]", "an exception class", kind)
+    return (KeyboardInterrupt, *kinds)

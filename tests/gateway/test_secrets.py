@@ -1,0 +1,167 @@
+"""Keys are found, checked, sent to the right host only, and never shown; neither is the prompt."""
+
+from __future__ import annotations
+
+import copy
+import logging
+import pickle
+import traceback
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gotato_gateway import OpenAIChat, connect
+from gotato_gateway._scrub import LONGEST, scrub
+from gotato_py import InvalidArgument, ModelError, ModelRequest, UserMessage
+
+from .answers import ask, local
+from .server import HELLO, Reply, Server
+
+KEY = "sk-proj-Abc123Def456Ghi789"
+PROMPT = "My grandmother's recipe for potato soup, which nobody may ever read"
+
+
+def key_sent(**options: Any) -> str | None:
+    """The credential that arrives at a server that is not known."""
+    with Server(Reply(HELLO)) as server:
+        ask(OpenAIChat("m", base_url=server.url, **options))
+    return server.received[0].headers.get("authorization")
+
+
+def test_a_key_comes_from_the_variable_of_its_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key left out is looked up for the host of base_url, and a stranger gets none."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    OpenAIChat("gpt-5")
+    assert key_sent() is None
+    monkeypatch.delenv("OPENAI_API_KEY")
+    monkeypatch.setenv("GROQ_API_KEY", KEY)
+    with pytest.raises(InvalidArgument, match="OPENAI_API_KEY"):
+        OpenAIChat("gpt-5")
+    assert connect("groq:llama").name == "groq:llama"
+
+
+def test_an_empty_key_needs_a_base_url() -> None:
+    """An empty key is an error without base_url, and no credential with one."""
+    with pytest.raises(InvalidArgument, match="api_key is empty"):
+        OpenAIChat("m", api_key=" ")
+    assert key_sent(api_key="") is None
+
+
+def test_white_space_around_a_key_is_removed() -> None:
+    """A key copied with a line break works."""
+    assert key_sent(api_key=f" {KEY}\n") == f"Bearer {KEY}"
+
+
+@pytest.mark.parametrize("stray", ["\x00", "\n", " ", "é", "\u200b", "\x7f"])
+def test_a_stray_character_is_refused_without_showing_the_key(stray: str) -> None:
+    """A key with any other character is refused by name, and not printed."""
+    with pytest.raises(InvalidArgument, match="at place 9") as caught:
+        OpenAIChat("m", api_key=f"sk-proj-{stray}Abc123")
+    assert "Abc123" not in str(caught.value)
+    assert "sk-proj" not in str(caught.value)
+
+
+def test_a_stray_character_in_a_variable_names_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error says where the bad key came from."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk é")
+    with pytest.raises(InvalidArgument, match="OPENAI_API_KEY"):
+        OpenAIChat("m")
+
+
+def test_headers_are_checked_and_sent() -> None:
+    """The caller's headers arrive; a line break in one is refused without its value."""
+    assert key_sent(api_key=KEY, headers={"authorization": "Token mine"}) == "Token mine"
+    with pytest.raises(InvalidArgument, match="X-Secret") as caught:
+        local("http://127.0.0.1:9/v1", headers={"X-Secret": "abc\r\nX: y"})
+    assert "abc" not in str(caught.value)
+    for headers in ({"a b": "x"}, {"a": 1}, {"a": "\u20ac"}):
+        with pytest.raises(InvalidArgument):
+            local("http://127.0.0.1:9/v1", headers=headers)
+
+
+def test_nothing_shows_the_key() -> None:
+    """repr, str and pickle hold no key, no password and no query."""
+    model = OpenAIChat("m", api_key=KEY, base_url="https://user:hunter22@h.example:99/v1?token=abcdef")
+    assert repr(model) == "OpenAIChat('m', base_url='https://h.example:99/v1')"
+    for make in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(TypeError, match="holds an API key"):
+            make(model)
+
+
+REFUSALS = [
+    f"Incorrect API key provided: {KEY}.",
+    f"Incorrect API key provided: {KEY[:10]}***************{KEY[-4:]}.",
+    f"bad key {KEY[:12]}... and …{KEY[-6:]}",
+    f"Bearer {KEY[3:]} is unknown; you asked: {PROMPT}",
+    f'Invalid value: "{PROMPT[:24]}" in messages[0]',
+    f"cannot handle '{PROMPT.split()[1]}'",
+    f"echo {PROMPT[10:40]} echo",
+]
+
+
+@pytest.mark.parametrize("said", REFUSALS)
+@pytest.mark.parametrize("status", [200, 400, 401])
+def test_no_error_holds_the_key_or_the_prompt(said: str, status: int, caplog: pytest.LogCaptureFixture) -> None:
+    """Whatever a server quotes, neither message, traceback, pickle nor log of the error shows it."""
+    caplog.set_level(logging.DEBUG)
+    reply = Reply(['{"error": {"message": %s, "code": "x"}}'.encode().replace(b"%s", _json(said))], status)
+    with Server(reply) as server:
+        error = ask(local(server.url, api_key=KEY), ModelRequest(PROMPT, (UserMessage(PROMPT),))).error
+    assert error is not None
+    shown = f"{error} {error!r} {error.details} {''.join(traceback.format_exception(error))} {pickle.dumps(error)!r}{caplog.text}"
+    for piece in (KEY, KEY[:10], KEY[-4:], KEY[3:], "grandmother", "potato soup", PROMPT[10:40], PROMPT[:24]):
+        assert piece not in shown
+    assert isinstance(error, ModelError)
+
+
+def _json(said: str) -> bytes:
+    import json
+
+    return json.dumps(said).encode()
+
+
+def test_a_connection_error_holds_no_secret() -> None:
+    """An error of the network knows neither the headers nor the URL's secrets, in its causes either."""
+    with Server(Reply()) as server:
+        port = server.port
+    model = OpenAIChat("m", api_key=KEY, base_url=f"http://u:hunter22@127.0.0.1:{port}/v1?key=abcdef99", headers={"X-Key": "zzzzzz"})
+    error = ask(model).error
+    assert error is not None
+    chain: list[BaseException] = []
+    each: BaseException | None = error
+    while each is not None:
+        chain.append(each)
+        each = each.__cause__ or each.__context__
+    assert [type(each) for each in chain][1:] == [ConnectionRefusedError]
+    shown = "".join(traceback.format_exception(error)) + repr(pickle.dumps(error))
+    for secret in (KEY, "hunter22", "abcdef99", "zzzzzz"):
+        assert secret not in shown
+
+
+def test_useful_words_survive() -> None:
+    """What is neither secret nor quoted is kept, on one line."""
+    said = "Unknown parameter: 'strict'.\n See the docs."
+    assert scrub(said, [KEY], ["a strict regime"]) == "Unknown parameter: '[…]'. See the docs."
+    assert scrub(said, [KEY], [PROMPT]) == "Unknown parameter: 'strict'. See the docs."
+    assert len(scrub("x " * 5000)) == LONGEST
+
+
+secret_texts = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=8, max_size=60)
+
+
+@given(key=secret_texts, before=st.text(max_size=40), after=st.text(max_size=40))
+def test_a_key_never_survives(key: str, before: str, after: str) -> None:
+    """Wherever a key stands in a text, no six characters of it in a row are left."""
+    cleaned = scrub(f"{before}{key}{after}", [key]).replace("[key]", "\x00")
+    assert key not in cleaned
+
+
+@given(prompt=st.text(min_size=23, max_size=200), start=st.integers(0, 100), size=st.integers(23, 100), around=st.text(max_size=30))
+def test_a_quoted_run_never_survives(prompt: str, start: int, size: int, around: str) -> None:
+    """A run of 23 characters or more of the prompt is not repeated."""
+    line = " ".join(prompt.split())
+    run = line[start : start + size]
+    if len(run.strip()) >= 23:
+        assert run.strip() not in scrub(f"{around} {run.strip()} {around}", (), [line])
