@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
@@ -82,7 +83,10 @@ def _write_whole(stream: TextIO, text: str) -> None:
     """Writes all of it. Under PYTHONUNBUFFERED the text layer loses what a signal kept the system from taking."""
     left = memoryview(text.encode(stream.encoding, stream.errors or "strict"))
     while left:
-        left = left[stream.buffer.write(left) :]
+        taken = stream.buffer.write(left)
+        if not taken:  # None, where a stream that must not block is full
+            raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+        left = left[taken:]
     stream.flush()
 
 

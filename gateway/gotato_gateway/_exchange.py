@@ -109,10 +109,10 @@ class Exchange:
     def _next_piece(self, scope: Scope, patience: float) -> bytes:
         scope.check()
         left = scope.remaining()
-        self._line.set_timeout(patience if left is None else max(min(patience, left), 0.001))
         error: BaseException | None = None
         piece = b""
         try:
+            self._line.set_timeout(patience if left is None else max(min(patience, left), 0.001))
             piece = self._read1()
         except Exception as failure:  # the border: everything is translated here
             if left is not None and left <= patience and isinstance(failure, ReadTimeoutError):

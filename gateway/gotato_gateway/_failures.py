@@ -75,7 +75,7 @@ def _words(chain: list[BaseException], answering: bool, place: Place) -> str:
         return f"{host} refused the connection"
     if answering:
         return f"{host} closed the connection in the middle of its answer"
-    if _has(chain, ConnectionError, http.client.RemoteDisconnected, ux.ProtocolError):
+    if _has(chain, ConnectionError, ux.ProtocolError, *_TLS_CUT):
         return f"{host} closed the connection before it answered"
     return f"the connection to {host} failed"
 

@@ -27,6 +27,9 @@ class ThinkTags:
         self._held += text
         if self._state == "before":
             self._begin()
+        if self._state == "opened":
+            self._held = self._held.lstrip("\n")
+            self._state = "inside" if self._held else "opened"
         if self._state == "inside":
             yield from self._inside()
         if self._state == "after":
@@ -43,7 +46,7 @@ class ThinkTags:
     def _begin(self) -> None:
         start = self._held.lstrip()
         if start.startswith(_OPEN):
-            self._state, self._held = "inside", start[len(_OPEN) :].lstrip("\n")
+            self._state, self._held = "opened", start[len(_OPEN) :]
         elif not _OPEN.startswith(start):
             self._state = "text"
 

@@ -163,7 +163,8 @@ class OpenAIChat:
             if not decoder.complete:
                 yield from decoder.usage_so_far()
                 raise
-        exchange.drain(scope)
+        else:
+            exchange.drain(scope)
         yield from decoder.finish()
 
     def _note_unknown_word(self, word: str) -> None:

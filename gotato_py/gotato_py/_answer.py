@@ -63,24 +63,20 @@ class Answer:
         """Adds one event. Raises `ModelProtocolError` for what is none, and for anything after `Done`."""
         if self.done is not None:
             raise ModelProtocolError("the model's stream went on after Done")
-        kind = type(event)
-        if kind is TextDelta:
-            self.take_text(event.text)  # type: ignore[union-attr]  # its type was just compared
-        elif kind is ToolCallReady:
+        if type(event) is TextDelta:
+            self._take_text(event.text)
+        elif type(event) is ToolCallReady:
             self.delivered = True
-            call: ToolCall = event.call  # type: ignore[union-attr]  # as above
-            self.size += len(call.arguments)
-            self.calls.append(call)
-        elif kind is Done:
-            done: Done = event  # type: ignore[assignment]  # as above
-            self.done = done
-            if done.usage is not None:
-                self.usage = done.usage
+            self.size += len(event.call.arguments)
+            self.calls.append(event.call)
+        elif type(event) is Done:
+            self.done = event
+            if event.usage is not None:
+                self.usage = event.usage
         else:
             self._take_other(event)
 
-    def take_text(self, piece: str) -> None:
-        """Adds a piece of text."""
+    def _take_text(self, piece: str) -> None:
         if self.reasoning is not None:
             self._close_reasoning(ReasoningDone())
         self.delivered = True

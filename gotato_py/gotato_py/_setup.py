@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from ._fields import wrong
+from ._guards import is_sequence
 from ._toolset import Toolset
 from .context import ContextBuilder
 from .errors import InvalidArgument, NotSupported
@@ -65,7 +66,7 @@ def with_methods(where: str, given: T, *methods: str) -> T:
 
 
 def _sequence(where: str, given: Any) -> Sequence[Any]:
-    if isinstance(given, str | bytes) or not isinstance(given, Sequence):
+    if not is_sequence(given):
         raise wrong(f"Agent.{where}", "a sequence", given)
     return given
 
@@ -128,6 +129,6 @@ def interrupts_of(given: Any) -> tuple[type[BaseException], ...]:
     """What ends a run from anywhere: `KeyboardInterrupt`, and the classes given."""
     kinds = _sequence("interrupts", given)
     for index, kind in enumerate(kinds):
-        if not isinstance(kind, type) or not issubclass(kind, BaseException):
-            raise wrong(f"Agent.interrupts[{index}]", "an exception class", kind)
+        if not (isinstance(kind, type) and issubclass(cast("type[object]", kind), BaseException)):
+            raise wrong(f"Agent.interrupts[{index}]", "an exception class", cast("object", kind))
     return (KeyboardInterrupt, *kinds)

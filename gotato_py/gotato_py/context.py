@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol, overload
 
 from ._fields import Text, field, mapping, wrong
+from ._guards import is_sequence
 from ._mapping import EMPTY
 from ._value import replace, unchecked, value
 from .message_json import message_to_dict
@@ -39,7 +40,7 @@ class TurnView:
 
 
 def _messages(where: str, given: Any) -> Sequence[Message]:
-    if isinstance(given, str) or not isinstance(given, Sequence):
+    if not is_sequence(given):
         raise wrong(where, "a sequence of messages", given)
     return given
 

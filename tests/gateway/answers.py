@@ -79,7 +79,8 @@ def ask(model: OpenAIChat, request: ModelRequest = HI, scope: Scope | None = Non
 
 def local(url: str, **options: Any) -> OpenAIChat:
     """An adapter for a server of the tests, with a key."""
-    return OpenAIChat(options.pop("model", "m"), **{"api_key": "sk-test-0123456789", "base_url": url} | options)
+    settings: dict[str, Any] = {"api_key": "sk-test-0123456789", "base_url": url, **options}
+    return OpenAIChat(settings.pop("model", "m"), **settings)
 
 
 def tools(*names: str) -> tuple[ToolSpec, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
 import shutil
 import ssl
 import subprocess
@@ -35,7 +34,7 @@ def open_sockets() -> set[str]:
     found: set[str] = set()
     for entry in Path("/proc/self/fd").iterdir():
         try:
-            target = os.readlink(entry)
+            target = str(entry.readlink())
         except OSError:  # the descriptor of this very listing
             continue
         if target.startswith("socket:"):

@@ -139,7 +139,7 @@ class Server:
             used = self._tls.wrap_socket(accepted, server_side=True) if self._tls else accepted
             self._sockets[number] = used
             with used, used.makefile("rb") as stream:
-                while (received := _read_request(stream, number)) is not None:
+                while (received := _read_request(used, stream, number)) is not None:
                     self.received.append(received)
                     self.arrived.set()
                     if not self._answer(used, self._behave(received)):
@@ -180,9 +180,11 @@ def _shut(each: socket.socket) -> None:
         pass
 
 
-def _read_request(stream: Any, number: int) -> Received | None:
-    first = stream.readline().decode()
-    if not first:
+def _read_request(used: socket.socket, stream: Any, number: int) -> Received | None:
+    first = stream.readline().decode("latin-1")
+    if not first.endswith("HTTP/1.1\r\n"):
+        if first:
+            used.sendall(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
         return None
     headers: dict[str, str] = {}
     while (line := stream.readline().decode("latin-1").strip()) != "":

@@ -7,7 +7,7 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,7 @@ class SlowLookup(HTTPAdapter):
 
 
 @contextmanager
-def lookup() -> Iterator[tuple[OpenAIChat, Callable[[], bool]]]:
+def lookup() -> Generator[tuple[OpenAIChat, Callable[[], bool]]]:
     """A call whose host is being looked up."""
     session, adapter = requests.Session(), SlowLookup()
     session.mount("http://", adapter)
@@ -52,7 +52,7 @@ def lookup() -> Iterator[tuple[OpenAIChat, Callable[[], bool]]]:
 
 
 @contextmanager
-def connect() -> Iterator[tuple[OpenAIChat, Callable[[], bool]]]:
+def connect() -> Generator[tuple[OpenAIChat, Callable[[], bool]]]:
     """A call that connects to a port whose queue is full, so that nothing answers."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
@@ -70,14 +70,14 @@ def connect() -> Iterator[tuple[OpenAIChat, Callable[[], bool]]]:
 
 
 @contextmanager
-def tls_handshake() -> Iterator[tuple[OpenAIChat, Callable[[], bool]]]:
+def tls_handshake() -> Generator[tuple[OpenAIChat, Callable[[], bool]]]:
     """A call whose server accepts and never answers the handshake."""
     with silent_listener() as (port, accepted):
         yield local(f"https://127.0.0.1:{port}/v1"), lambda: accepted.wait(5)
 
 
 @contextmanager
-def proxy_connect() -> Iterator[tuple[OpenAIChat, Callable[[], bool]]]:
+def proxy_connect() -> Generator[tuple[OpenAIChat, Callable[[], bool]]]:
     """A call whose proxy accepts and never answers CONNECT."""
     with silent_listener() as (port, accepted):
         session = requests.Session()
@@ -86,7 +86,7 @@ def proxy_connect() -> Iterator[tuple[OpenAIChat, Callable[[], bool]]]:
 
 
 @contextmanager
-def silent_listener() -> Iterator[tuple[int, threading.Event]]:
+def silent_listener() -> Generator[tuple[int, threading.Event]]:
     """Accepts one connection and says nothing."""
     accepted, held = threading.Event(), list[socket.socket]()
 
@@ -113,7 +113,7 @@ def served(reply: Reply) -> Callable[[], Any]:
     """A call that a server answers like this."""
 
     @contextmanager
-    def state() -> Iterator[tuple[OpenAIChat, Callable[[], bool]]]:
+    def state() -> Generator[tuple[OpenAIChat, Callable[[], bool]]]:
         with Server(reply) as server:
             yield local(server.url), lambda: server.arrived.wait(5)
             assert server.left.wait(2), "the connection was not closed"

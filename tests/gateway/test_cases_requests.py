@@ -33,7 +33,7 @@ from gotato_py import (
 
 from .answers import ask, local, tools
 from .cases import load
-from .server import HELLO, Reply, Server, sse
+from .server import Reply, Server, sse
 
 PLAIN = Quirks()
 PNG = base64.b64decode("iVBORw0KGgo=")
@@ -173,7 +173,7 @@ def test_70_tool_names(shared: Path) -> None:
 
 
 def test_71_tool_call_ids_per_target(shared: Path) -> None:
-    """Ids have the target's form, call and result share one, different ids stay different, and Kimi's stay as they are."""
+    """Ids have the target's form, a call and its result share one, others differ, and Kimi's stay as they are."""
     history = load(shared, "71")["input"]["request"]["history_ids"]
     turns: list[Message] = []
     for number, call_id in enumerate(history):

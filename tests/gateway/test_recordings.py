@@ -57,8 +57,8 @@ def test_a_recording_means_the_same_here(name: str) -> None:
     if facts["expect"] is not None:
         assert_as_recorded(answer, facts["expect"])
     else:
-        # The provider reported an error inside the 200, after a finish word: the SDK raises, and so do we, since neither
-        # the word nor the [DONE] behind it makes the answer good. Its code 400 makes it a refused request.
+        # The provider reported an error inside the 200, after a finish word. The SDK raises, and so do we: neither the
+        # word nor the [DONE] behind it makes the answer good. Its code 400 makes it a refused request.
         assert facts["sdk_error"] == "APIError: Token limit reached"
         assert isinstance(answer.error, InvalidRequest)
         assert "Token limit reached" in str(answer.error)

@@ -106,7 +106,7 @@ REFUSALS = [
 def test_no_error_holds_the_key_or_the_prompt(said: str, status: int, caplog: pytest.LogCaptureFixture) -> None:
     """Whatever a server quotes, neither message, traceback, pickle nor log of the error shows it."""
     caplog.set_level(logging.DEBUG)
-    reply = Reply(['{"error": {"message": %s, "code": "x"}}'.encode().replace(b"%s", _json(said))], status)
+    reply = Reply([b'{"error": {"message": %s, "code": "x"}}'.replace(b"%s", _json(said))], status)
     with Server(reply) as server:
         error = ask(local(server.url, api_key=KEY), ModelRequest(PROMPT, (UserMessage(PROMPT),))).error
     assert error is not None
@@ -126,7 +126,9 @@ def test_a_connection_error_holds_no_secret() -> None:
     """An error of the network knows neither the headers nor the URL's secrets, in its causes either."""
     with Server(Reply()) as server:
         port = server.port
-    model = OpenAIChat("m", api_key=KEY, base_url=f"http://u:hunter22@127.0.0.1:{port}/v1?key=abcdef99", headers={"X-Key": "zzzzzz"})
+    model = OpenAIChat(
+        "m", api_key=KEY, base_url=f"http://u:hunter22@127.0.0.1:{port}/v1?key=abcdef99", headers={"X-Key": "zzzzzz"}
+    )
     error = ask(model).error
     assert error is not None
     chain: list[BaseException] = []
@@ -158,7 +160,12 @@ def test_a_key_never_survives(key: str, before: str, after: str) -> None:
     assert key not in cleaned
 
 
-@given(prompt=st.text(min_size=23, max_size=200), start=st.integers(0, 100), size=st.integers(23, 100), around=st.text(max_size=30))
+@given(
+    prompt=st.text(min_size=23, max_size=200),
+    start=st.integers(0, 100),
+    size=st.integers(23, 100),
+    around=st.text(max_size=30),
+)
 def test_a_quoted_run_never_survives(prompt: str, start: int, size: int, around: str) -> None:
     """A run of 23 characters or more of the prompt is not repeated."""
     line = " ".join(prompt.split())

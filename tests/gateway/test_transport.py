@@ -25,7 +25,9 @@ KEY = "sk-TESTKEY-111"
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.parametrize(("framing", "gzip"), [("close", False), ("chunked", True), ("chunked", False), ("close", True)])
+@pytest.mark.parametrize(
+    ("framing", "gzip"), [("close", False), ("chunked", True), ("chunked", False), ("close", True)]
+)
 def test_08_incremental_delivery(framing: Any, gzip: bool) -> None:
     """A body without chunks and a compressed one arrive piece by piece, as they are sent."""
     pieces = sse(chunk("1"), chunk("2"), chunk("3"), chunk(finish="stop"))
@@ -38,7 +40,9 @@ def test_08_incremental_delivery(framing: Any, gzip: bool) -> None:
     assert max(late) < 0.15
 
 
-@pytest.mark.parametrize("reply", [Reply(HELLO), Reply(HELLO, gzip=True), Reply(HELLO, framing="length"), Reply([b"{}"], 400)])
+@pytest.mark.parametrize(
+    "reply", [Reply(HELLO), Reply(HELLO, gzip=True), Reply(HELLO, framing="length"), Reply([b"{}"], 400)]
+)
 def test_a_connection_is_used_again(reply: Reply) -> None:
     """After an answer that was read to its end, the next request uses the same connection."""
     with Server(reply) as server:
@@ -148,7 +152,9 @@ def test_a_child_process_uses_its_own_connections(given: bool) -> None:
 def test_79_a_redirect_is_not_followed() -> None:
     """A redirect is an error that names itself, and the key goes nowhere else."""
     with Server(Reply(HELLO)) as other:
-        with Server(Reply((), 302, {"Location": f"http://127.0.0.1:{other.port}/v1/chat/completions"}, "length")) as server:
+        with Server(
+            Reply((), 302, {"Location": f"http://127.0.0.1:{other.port}/v1/chat/completions"}, "length")
+        ) as server:
             error = ask(local(server.url)).error
         assert other.connections == 0
         assert len(server.received) == 1

@@ -342,8 +342,9 @@ def records(log: Sequence[Entry], *, closed: bool) -> list[str]:
     """The transcript is told of the end of every run that it was told the beginning of, once."""
     begun = [entry.value for entry in log if entry.kind == "begin_run"]
     ended = Counter(entry.value.run_id for entry in log if entry.kind == "end_run")
-    problems = [f"end_run came {count} times for {run_id}" for run_id, count in ended.items() if count > 1]
-    if not any(entry.kind == "interrupt" for entry in log):  # one may come just before begin_run
+    problems = []
+    if not any(entry.kind == "interrupt" for entry in log):  # one may come just before begin_run or just after end_run
+        problems += [f"end_run came {count} times for {run_id}" for run_id, count in ended.items() if count > 1]
         problems += [f"end_run came for {run_id}, which never began" for run_id in ended if run_id not in begun]
     missing = [run_id for run_id in begun if not ended[run_id]]
     return problems + ([f"end_run never came for {missing}"] if missing and (closed or len(missing) > 1) else [])

@@ -236,7 +236,7 @@ class TestC34Dropped:
         with pytest.warns(ResourceWarning, match="dropped"):
             del cycle, stream
             gc.collect()
-        assert (stage.events, stage.agent.status) == (seen, "running")
+        assert (stage.events, stage.agent.status) == (seen, "idle")
         assert_laws(stage, repair=True)
 
     def test_c34_while_an_event_is_read(self) -> None:

@@ -1,0 +1,30 @@
+"""Cancel a run from another thread, and go on with the same agent.
+
+What was said so far is kept, and the next request is valid. Prints:
+
+    cancelled: the user closed the window
+    kept: Let me think
+    next: Here is the short version.
+"""
+
+import threading
+
+from gotato_py import Agent
+from gotato_testkit import ScriptedModel, Stall, say
+
+
+def main() -> None:
+    """The model falls silent; a timer, as a user would, cancels."""
+    model = ScriptedModel([[*say("Let me think")[:-1], Stall()], say("Here is the short version.")])
+    agent = Agent(model)
+    user = threading.Timer(0.1, agent.cancel, ["the user closed the window"])
+    user.start()
+    result = agent.run("Explain everything.", check=False)
+    user.join()
+    print(f"{result.status}: {result.error}")
+    print(f"kept: {result.text}")
+    print(f"next: {agent.run('In short, please.').text}")
+
+
+if __name__ == "__main__":
+    main()

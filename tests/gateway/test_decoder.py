@@ -1,0 +1,377 @@
+"""From chunks to events: what no recording and no wire case shows."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gotato_gateway import Quirks
+from gotato_gateway._openai_stream import ChatDecoder
+from gotato_gateway._sse import SSEReader
+from gotato_gateway._think_tags import ThinkTags
+from gotato_gateway.quirks import quirks_for
+from gotato_py import (
+    Done,
+    ModelEvent,
+    ModelProtocolError,
+    Overloaded,
+    ReasoningDelta,
+    ReasoningDone,
+    StopReason,
+    TextDelta,
+    ToolCallDelta,
+    ToolCallReady,
+    Usage,
+    UsageUpdate,
+)
+
+from .answers import Answer, gather
+from .server import chunk
+
+DATA = Path(__file__).parent / "data"
+RECORDINGS = {
+    path.stem: (json.loads(path.read_text("utf-8")), path.with_suffix(".sse").read_bytes())
+    for path in DATA.glob("*.json")
+}
+
+
+def decoded(*chunks: object, quirks: Quirks | None = None, done: bool = True) -> Answer:
+    """What these chunks mean; strings go in as they are."""
+    decoder = ChatDecoder(quirks or Quirks(), origin="openai-chat:m")
+
+    def events() -> Any:
+        for each in chunks:
+            yield from decoder.feed(each if isinstance(each, str) else json.dumps(each))
+        if done:
+            yield from decoder.feed("[DONE]")
+        yield from decoder.finish()
+
+    return gather(events())
+
+
+def delta(finish: str | None = None, **members: object) -> dict[str, Any]:
+    """A chunk with this delta."""
+    return {"id": "c1", "model": "m", "choices": [{"index": 0, "delta": members, "finish_reason": finish}]}
+
+
+def entry(
+    arguments: object = None, *, index: object = 0, call_id: object = None, name: object = None
+) -> dict[str, Any]:
+    """A chunk with one element of `tool_calls`."""
+    made = {"index": index, "id": call_id, "function": {"name": name, "arguments": arguments}}
+    return delta(tool_calls=[{key: value for key, value in made.items() if value is not None}])
+
+
+def arguments_of(*fragments: object, finish: str = "tool_calls") -> list[str]:
+    """The arguments of the calls that these fragments of one call make."""
+    first, *rest = fragments
+    chunks = [entry(first, call_id="a", name="f"), *(entry(each) for each in rest), chunk(finish=finish)]
+    return [call.arguments for call in decoded(*chunks).calls]
+
+
+@pytest.mark.parametrize("name", RECORDINGS)
+@given(data=st.data())
+def test_chunk_borders_change_nothing(name: str, data: st.DataObject) -> None:
+    """A recorded body, cut anywhere, down to single bytes, gives the same answer."""
+    facts, body = RECORDINGS[name]
+    cuts = data.draw(st.one_of(st.just(list(range(len(body)))), st.lists(st.integers(0, len(body)), max_size=30)))
+    borders = [0, *sorted(cuts), len(body)]
+    quirks = quirks_for(f"https://{facts['host']}/v1", facts["request"]["model"])
+    reader, decoder = SSEReader(), ChatDecoder(quirks, origin="openai-chat:m")
+    events: list[ModelEvent] = []
+    for piece in [*(body[a:b] for a, b in pairwise(borders)), None]:
+        for found in reader.finish() if piece is None else reader.feed(piece):
+            events += decoder.feed(found.data, found.event)
+    answer = Answer([*events, *decoder.finish()])
+    assert answer.text == facts["expect"]["text"]
+    assert answer.reasoning == facts["expect"]["reasoning"]
+    assert [call.arguments for call in answer.calls] == [call["arguments"] for call in facts["expect"]["tool_calls"]]
+
+
+@pytest.mark.parametrize(
+    ("fragments", "expected"),
+    [
+        (("{}", '{"a":', "1}"), '{"a":1}'),
+        (("null", '{"a":1}'), '{"a":1}'),
+        (("", "{", "}"), "{}"),
+        (("{}",), "{}"),
+        (("null",), "{}"),
+        (({"a": 1},), '{"a":1}'),
+        (({}, {"a": "é"}), '{"a":"é"}'),
+        (('"{\\"a\\":1}"',), '{"a":1}'),
+        (('"\\"{}\\""',), '"\\"{}\\""'),
+        (('"text"',), '"text"'),
+        (('{"a": 1}  ',), '{"a": 1}  '),
+        (('{"a": "\ud83d', '\ude48"}'), '{"a": "\U0001f648"}'),
+    ],
+)
+def test_arguments_are_as_sent(fragments: tuple[object, ...], expected: str) -> None:
+    """Seeds are dropped, objects written as JSON, one layer of encoding taken off; all else stays as it came."""
+    assert arguments_of(*fragments) == [expected]
+
+
+@pytest.mark.parametrize("finish", ["length", "content_filter"])
+def test_a_cut_call_stays_cut(finish: str) -> None:
+    """After a cut the arguments are neither completed nor emptied."""
+    assert arguments_of('{"a": "b', finish=finish) == ['{"a": "b']
+    assert arguments_of("", finish=finish) == [""]
+
+
+def test_deltas_of_calls_join_to_their_arguments() -> None:
+    """The fragments of each position are the arguments; the name comes with the first."""
+    answer = decoded(
+        entry('{"a":', call_id="x", name="f", index=4),
+        entry("1}", index=4),
+        entry("{", call_id="y", name="g", index=7),
+        entry("}", index=7),
+        chunk(finish="tool_calls"),
+    )
+    deltas = [event for event in answer.events if isinstance(event, ToolCallDelta)]
+    assert [(each.index, each.name, each.fragment) for each in deltas] == [
+        (0, "f", '{"a":'),
+        (0, "", "1}"),
+        (1, "g", "{"),
+        (1, "", "}"),
+    ]
+    assert [call.arguments for call in answer.calls] == ['{"a":1}', "{}"]
+
+
+@pytest.mark.parametrize(
+    ("chunks", "names"),
+    [
+        ([entry("{}", index=None, name="f"), entry("{}", index=None, name="g")], ["f", "g"]),
+        ([entry("", index=None, name="f"), entry("", index=None, name="g")], ["f", "g"]),
+        ([entry('{"a":1}', name="f"), entry('{"a":2}', name="f")], ["f", "f"]),
+        ([entry("", call_id="a", name="f"), entry("", call_id="b", name="g")], ["f", "g"]),
+        ([entry("", call_id="a", name="f"), entry("{", call_id="b", name="f"), entry("}")], ["f"]),
+        ([entry("{", call_id="a", name="f"), entry("}", call_id="a", name="f")], ["f"]),
+        ([entry("", name="get_"), entry("", name="weather"), entry("{}")], ["get_weather"]),
+        ([entry("{}", call_id="a", name="f"), entry("{}", index="1", call_id="b", name="g")], ["f", "g"]),
+        (
+            [entry("{}", index=[1], call_id="a", name="f"), entry(None, index={"x": 1}, call_id="b", name="g")],
+            ["f", "g"],
+        ),
+    ],
+)
+def test_where_a_call_begins(chunks: list[Any], names: list[str]) -> None:
+    """Entries without index or id, or with repeated ones, make as many calls as were meant."""
+    assert [call.name for call in decoded(*chunks, chunk(finish="tool_calls")).calls] == names
+
+
+def test_ids_that_are_made_up_differ() -> None:
+    """Calls that come without an id get one each."""
+    answer = decoded(entry("{}", index=0, name="f"), entry("{}", index=1, name="g"), chunk(finish="tool_calls"))
+    assert len({call.id for call in answer.calls} - {""}) == 2
+
+
+def test_reasoning_is_closed_before_anything_else() -> None:
+    """A block of reasoning ends before text, before a call and before the end, with its origin."""
+    answer = decoded(
+        delta(reasoning="a"),
+        delta(content="x"),
+        delta(reasoning="b"),
+        entry("{}", call_id="i", name="f"),
+        delta("stop", reasoning="c"),
+    )
+    kinds = [type(event) for event in answer.events if not isinstance(event, ToolCallDelta)]
+    block = [ReasoningDelta, ReasoningDone]
+    assert kinds == [*block, TextDelta, *block, *block, ToolCallReady, Done]
+    assert {event.origin for event in answer.events if isinstance(event, ReasoningDone)} == {"openai-chat:m"}
+
+
+def test_signed_reasoning_keeps_its_details() -> None:
+    """Where details go back to the server, they are joined by index and kept in the signature."""
+    quirks = quirks_for("https://openrouter.ai/api/v1", "m")
+    text = {"type": "reasoning.text", "index": 0, "format": "f"}
+    answer = decoded(
+        delta(reasoning="a", reasoning_details=[text | {"text": "a"}]),
+        delta(reasoning="b", reasoning_details=[text | {"text": "b", "signature": ""}]),
+        delta(reasoning_details=[text | {"signature": "s"}]),
+        delta("stop", content="x"),
+        quirks=quirks,
+    )
+    (done,) = [event for event in answer.events if isinstance(event, ReasoningDone)]
+    assert json.loads(done.signature) == [text | {"text": "ab", "signature": "s"}]
+    assert not done.redacted
+
+
+def test_encrypted_reasoning_is_redacted() -> None:
+    """An encrypted block without words is a ReasoningDone of its own, to be sent back."""
+    quirks = quirks_for("https://openrouter.ai/api/v1", "m")
+    sealed = {"type": "reasoning.encrypted", "data": "zzz", "index": 0}
+    answer = decoded(delta(reasoning_details=[sealed]), delta("stop", content="x"), quirks=quirks)
+    assert answer.events[0] == ReasoningDone(
+        json.dumps([sealed], separators=(",", ":")), "openai-chat:m", redacted=True
+    )
+    assert answer.text == "x"
+
+
+def test_usage_is_told_even_when_the_answer_fails() -> None:
+    """Tokens that were counted before an error or a cut are reported before it."""
+    used = chunk("x", usage={"prompt_tokens": 5, "completion_tokens": 1})
+    for failing in ((used, {"error": {"message": "x"}}), (used,)):
+        answer = decoded(*failing, done=False)
+        assert answer.error is not None
+        assert answer.events[-1] == UsageUpdate(Usage(5, 1))
+
+
+@pytest.mark.parametrize(
+    ("usage", "expected"),
+    [
+        (None, None),
+        ({}, None),
+        ({"prompt_tokens": None, "completion_tokens": "3"}, None),
+        ({"prompt_tokens": 3.0, "completion_tokens": True}, Usage(3)),
+        ({"prompt_tokens": -1, "completion_tokens": 2}, Usage(0, 2)),
+        ({"input_tokens": 4, "output_tokens": 2, "cache_read_input_tokens": 10}, Usage(14, 2, 10)),
+        (
+            {"prompt_tokens": 1, "completion_tokens": 2, "completion_tokens_details": {"reasoning_tokens": 9}},
+            Usage(1, 2, reasoning_tokens=2),
+        ),
+    ],
+)
+def test_strange_usage(usage: object, expected: Usage | None) -> None:
+    """Usage of the wrong types, or with parts larger than the whole, gives counts that fit together."""
+    assert decoded(chunk("x", "stop", usage=usage)).done.usage == expected
+
+
+def test_facts_of_the_answer() -> None:
+    """The first id and the last model are the answer's."""
+    done = decoded(
+        {"id": "a", "model": "m1", "choices": []},
+        {"id": "b", "model": "m2", "choices": []},
+        chunk("x", "stop") | {"id": "c", "model": None},
+    ).done
+    assert (done.response_id, done.model) == ("a", "m2")
+
+
+def test_tool_calls_without_any_is_an_end() -> None:
+    """The word `tool_calls` without a call is a normal end: there is nothing to run."""
+    assert decoded(chunk("x", "tool_calls")).done.stop_reason is StopReason.END_TURN
+
+
+def test_an_event_named_error_is_one() -> None:
+    """An event called error is an error whatever its data looks like."""
+    decoder = ChatDecoder(Quirks(), origin="o")
+    with pytest.raises(Overloaded):
+        list(decoder.feed('{"message": "x"}', "error"))
+
+
+def test_data_that_is_no_json_is_a_protocol_error() -> None:
+    """Broken JSON is reported without being quoted."""
+    answer = decoded("{secret")
+    assert isinstance(answer.error, ModelProtocolError)
+    assert "secret" not in str(answer.error)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "null",
+        "1",
+        '"ping"',
+        "[]",
+        "{}",
+        '{"choices": null}',
+        '{"choices": [null]}',
+        '{"choices": [{"delta": null}]}',
+        '{"choices": [{"delta": {"content": 1, "tool_calls": [null, 1], "function_call": []}}]}',
+        '{"choices": [{"index": 1, "delta": {"content": "other"}}]}',
+    ],
+)
+def test_strange_chunks_are_passed_over(said: str) -> None:
+    """Chunks of unexpected shape, and those of further choices, add nothing and break nothing."""
+    assert decoded(said, chunk("x", "stop")).text == "x"
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                [
+                    "choices",
+                    "delta",
+                    "content",
+                    "tool_calls",
+                    "function",
+                    "arguments",
+                    "name",
+                    "id",
+                    "index",
+                    "error",
+                    "usage",
+                    "finish_reason",
+                    "reasoning_details",
+                    "type",
+                    "text",
+                    "x_groq",
+                ]
+            ),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(chunks=st.lists(json_values, max_size=4), tags=st.booleans())
+def test_no_json_breaks_the_decoder(chunks: list[Any], tags: bool) -> None:
+    """Whatever a server sends, the answer ends in one Done or in a typed error."""
+    answer = decoded(*chunks, quirks=Quirks(think_tags=tags, reasoning_replay="reasoning_details"))
+    assert answer.error is not None or answer.done
+
+
+def test_half_a_character_waits_for_its_other_half() -> None:
+    """A character that two deltas share is whole; one that never comes is U+FFFD."""
+    high, low = (
+        '{"choices":[{"index":0,"delta":{"content":"a\\ud83d"}}]}',
+        '{"choices":[{"index":0,"delta":{"content":"\\ude48b"}}]}',
+    )
+    assert decoded(high, low).text == "a\U0001f648b"
+    assert decoded(high).text == "a\ufffd"
+
+
+@given(data=st.data())
+@pytest.mark.parametrize(
+    ("said", "reasoning", "text"),
+    [
+        ("<think>\nhm</think>\n\nyes", "hm", "yes"),
+        ("  <think>a<b</think>", "a<b", ""),
+        ("no <think>x</think>", "", "no <think>x</think>"),
+        ("<thin", "", "<thin"),
+        ("<think>never closed", "never closed", ""),
+        ("<think></think>x</think>", "", "x</think>"),
+        ("", "", ""),
+    ],
+)
+def test_think_tags(said: str, reasoning: str, text: str, data: st.DataObject) -> None:
+    """Only a leading block is reasoning, however the tags are cut."""
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(said)), max_size=6)))
+    tags = ThinkTags()
+    pieces = [piece for a, b in pairwise([0, *cuts, len(said)]) for piece in tags.feed(said[a:b])]
+    pieces += tags.finish()
+    assert "".join(piece.text for piece in pieces if piece.reasoning) == reasoning
+    assert "".join(piece.text for piece in pieces if not piece.reasoning) == text
+
+
+def test_think_tags_in_an_answer() -> None:
+    """With the quirk, a leading block in the text is reasoning that is closed before the text."""
+    answer = decoded(
+        chunk("<think>h"), chunk("m</th"), chunk("ink>yes"), chunk(finish="stop"), quirks=Quirks(think_tags=True)
+    )
+    assert (answer.reasoning, answer.text) == ("hm", "yes")
+    assert [type(event) for event in answer.events if not isinstance(event, ReasoningDelta)] == [
+        ReasoningDone,
+        TextDelta,
+        Done,
+    ]
+    assert decoded(chunk("<think>hm</think>yes"), chunk(finish="stop")).text == "<think>hm</think>yes"

@@ -1,0 +1,124 @@
+"""The adapter as users see it: what it is made from, what it says of itself, and how `connect` finds it."""
+
+from __future__ import annotations
+
+import pytest
+
+from gotato_gateway import OpenAIChat, Quirks, connect
+from gotato_gateway._providers import PROVIDERS
+from gotato_gateway._retry_after import duration, rate_limits
+from gotato_py import InvalidArgument, RateLimits
+
+from .answers import ask, local
+from .server import EVENT_STREAM, HELLO, Reply, Server
+
+
+@pytest.mark.parametrize("model", ["", " ", None, 3])
+def test_a_model_needs_a_name(model: object) -> None:
+    """A blank name is refused."""
+    with pytest.raises(InvalidArgument, match="model"):
+        OpenAIChat(model, api_key="k")  # type: ignore[arg-type]  # on purpose
+
+
+@pytest.mark.parametrize(
+    "url", ["", "api.openai.com/v1", "ftp://x/v1", "http://", "http://a b/v1", "http://[x", "http://h:99999", 3]
+)
+def test_a_base_url_is_checked(url: object) -> None:
+    """What no request can be sent to is refused when the adapter is made."""
+    with pytest.raises(InvalidArgument, match="base_url"):
+        OpenAIChat("m", base_url=url)  # type: ignore[arg-type]  # on purpose
+
+
+@pytest.mark.parametrize("seconds", [0, -1, float("nan"), float("inf"), None, "1", True])
+@pytest.mark.parametrize("name", ["connect_timeout", "idle_timeout"])
+def test_timeouts_are_checked(name: str, seconds: object) -> None:
+    """A time to wait is a number of seconds above 0."""
+    with pytest.raises(InvalidArgument, match=name):
+        local("http://127.0.0.1:9/v1", **{name: seconds})
+
+
+def test_what_an_adapter_says_of_itself() -> None:
+    """Name, capabilities and quirks follow the host; a proxy is called by its own."""
+    model = OpenAIChat("deepseek-chat", api_key="k", base_url="https://api.deepseek.com/v1")
+    assert model.name == "deepseek:deepseek-chat"
+    assert model.capabilities == frozenset()
+    assert OpenAIChat("gpt-5", api_key="k").capabilities == {"images", "response_schema"}
+    assert local("http://llm.internal:8000/v1").name == "llm.internal:8000:m"
+    assert local("http://127.0.0.1:9/v1", quirks=Quirks(images=False)).capabilities == {"response_schema"}
+    with pytest.raises(InvalidArgument, match="quirks"):
+        local("http://127.0.0.1:9/v1", quirks={"images": False})
+
+
+def test_connect_knows_its_providers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each provider is found by its name, with its base URL and its variable."""
+    for provider in PROVIDERS.values():
+        if provider.key_variable:
+            with pytest.raises(InvalidArgument, match=provider.key_variable):
+                connect(f"{provider.name}:m")
+            monkeypatch.setenv(provider.key_variable, "k")
+        model = connect(f" {provider.name.upper()} : some/model:free ")
+        assert model.name == f"{provider.name}:some/model:free"
+        assert provider.base_url in repr(model)
+
+
+def test_connect_takes_the_adapters_options() -> None:
+    """A base URL and a key go to the adapter; with a base URL no key is needed."""
+    with Server(Reply(HELLO)) as server:
+        assert ask(connect("openai:m", base_url=server.url)).text == "Hello"
+        assert ask(connect("openai:m", base_url=server.url, api_key="k")).text == "Hello"
+    assert [received.headers.get("authorization") for received in server.received] == [None, "Bearer k"]
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        ("gpt-5", "provider:model"),
+        ("openai:", "provider:model"),
+        (":x", "provider:model"),
+        (3, "provider:model"),
+        ("nobody:x", "no provider"),
+        ("anthropic:claude", "not supported yet"),
+        ("gemini:x", "not supported yet"),
+    ],
+)
+def test_connect_says_what_it_knows(model: object, said: str) -> None:
+    """An unknown word is an error that lists the known ones."""
+    with pytest.raises(InvalidArgument, match=said) as caught:
+        connect(model)  # type: ignore[arg-type]  # on purpose
+    assert "groq" in str(caught.value)
+
+
+def test_rate_limits_come_first() -> None:
+    """What the headers say about limits is the first event; without such headers there is none."""
+    headers = {
+        **EVENT_STREAM,
+        "X-RateLimit-Limit-Requests": "60",
+        "x-ratelimit-remaining-tokens": "149984",
+        "x-ratelimit-reset-tokens": "6m0s",
+    }
+    with Server(Reply(HELLO, headers=headers)) as server:
+        first = ask(local(server.url)).events[0]
+    assert first == RateLimits(limit_requests=60, remaining_tokens=149984, reset_tokens_s=360.0)
+    assert rate_limits({"content-type": "x"}, 0.0) is None
+
+
+@pytest.mark.parametrize(
+    ("said", "seconds"),
+    [
+        ("12", 12),
+        ("1.5", 1.5),
+        ("250ms", 0.25),
+        ("1m2.5s", 62.5),
+        ("1h", 3600),
+        ("2d", 172800),
+        ("", None),
+        ("-1", None),
+        ("nan", None),
+        ("inf", None),
+        ("soon", None),
+        ("1m2", None),
+    ],
+)
+def test_durations(said: str, seconds: float | None) -> None:
+    """Durations are read in every form that providers use, and nothing else is."""
+    assert duration(said) == seconds
