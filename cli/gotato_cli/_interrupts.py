@@ -30,7 +30,9 @@ class Interrupts:
     process at once: something does not end. In between they change nothing, so that leaning on the keys does no harm.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, now: Callable[[], float] = time.monotonic, leave: Callable[[int], object] = os._exit) -> None:
+        self._now = now
+        self._exit = leave
         self.count = 0
         self.before_leaving: Callable[[], object] = _nothing
         self._first_at = 0.0
@@ -46,10 +48,10 @@ class Interrupts:
         """The signal handler: takes no lock, prints nothing, raises nothing."""
         self.count += 1
         if self.count == 1:
-            self._first_at = time.monotonic()
+            self._first_at = self._now()
         if self._scope is not None:
             self._scope.cancel("interrupted")
-        if time.monotonic() - self._first_at >= _PATIENCE_S:
+        if self._now() - self._first_at >= _PATIENCE_S:
             self._overdue = True
             if not self._writing:
                 self._leave()
@@ -77,4 +79,4 @@ class Interrupts:
 
     def _leave(self) -> None:
         self.before_leaving()
-        os._exit(EXIT_INTERRUPTED)
+        self._exit(EXIT_INTERRUPTED)

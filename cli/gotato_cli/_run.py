@@ -6,7 +6,7 @@ import os
 import select
 from importlib import import_module
 
-from gotato_py import Agent, ErrorCode, GotatoError, InvalidArgument, Model, RunStatus, Scope
+from gotato_py import Agent, ErrorCode, InvalidArgument, Model, RunStatus, Scope
 from gotato_testkit import DemoModel, EchoModel
 
 from ._arguments import Arguments
@@ -115,11 +115,5 @@ def _explain(result: Result, output: Output) -> None:
         output.problem("interrupted")
         return
     what = "reached a limit" if result.status is RunStatus.LIMITED else result.status.value.replace("_", " ")
-    output.problem(f"the run {what}: {_reason(result.error)}")
-
-
-def _reason(error: GotatoError | None) -> str:
-    if error is None:
-        return "no reason given"
-    hint = _HINTS.get(error.code, "")
-    return f"{error}; {hint}" if hint else str(error)
+    hint = "" if result.error is None else _HINTS.get(result.error.code, "")
+    output.problem(f"the run {what}: {result.error}{hint and f'; {hint}'}")

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from ._json import Object, is_array, is_object, items, obj, parse_lenient, text
+from ._json import Object, is_array, is_object, items, obj, parse_beginning, parse_lenient, text
 
 _CODES = ("code", "type", "status", "reason", "error_code", "error_type")
 _DEPTH = 4
@@ -44,7 +44,7 @@ def read_error_body(body: bytes) -> ErrorFacts:
         except ValueError:
             facts.message = said
     else:
-        facts.message = said
+        _collect(said, facts, 0)
     return facts
 
 
@@ -71,7 +71,7 @@ def _collect_text(said: str, facts: ErrorFacts, depth: int) -> None:
     start = said.find("{")
     if start >= 0:
         try:
-            inner = obj(parse_lenient(said[start:]))
+            inner = obj(parse_beginning(said[start:]))
         except ValueError:
             inner = {}
         if inner:

@@ -172,7 +172,7 @@ def _details(kind: Refusal, facts: ErrorFacts, origin: Origin) -> dict[str, obje
     if facts.param and re.fullmatch(r"[\w.\[\]-]{1,64}", facts.param):
         details["param"] = facts.param
     if facts.filtered:
-        details["filtered"] = tuple(facts.filtered[:10])
+        details["filtered"] = tuple(name for name in facts.filtered[:10] if re.fullmatch(r"[\w-]{1,64}", name))
     if kind is ContextOverflow:
         details.update(_sizes(facts.message))
     return details

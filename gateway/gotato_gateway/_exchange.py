@@ -151,10 +151,10 @@ class Exchange:
 
         Waits moments only; a server that has more to say has its connection closed by `close`.
         """
+        until = time.monotonic() + _DRAIN_SECONDS
         try:
-            while not self._complete and self._next_piece(scope, _DRAIN_SECONDS):
-                pass
-            self._complete = True
+            while not self._complete and (left := until - time.monotonic()) > 0:
+                self._complete = not self._next_piece(scope, left)
         except GotatoError:
             pass
 

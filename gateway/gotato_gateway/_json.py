@@ -62,6 +62,14 @@ def parse_lenient(source: str) -> Any:
         raise ValueError("nested too deeply") from None
 
 
+def parse_beginning(source: str) -> Any:
+    """Parses the JSON value that a text begins with, whatever follows it. Raises ValueError."""
+    try:
+        return json.JSONDecoder().raw_decode(source)[0]
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
 def clean(source: str) -> str:
     """The text with every lone surrogate replaced by U+FFFD; proper pairs become the character that they stand for."""
     try:

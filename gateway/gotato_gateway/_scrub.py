@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 LONGEST = 300
-_READ = 2000
+_READ = 600
 _PIECE = 6
 _WINDOW = 12
 _QUOTED = re.compile(r"'([^'\n]{4,})'|\"([^\"\n]{4,})\"|`([^`\n]{4,})`|“([^”\n]{4,})”")

@@ -56,23 +56,31 @@ def ask(run: Run, request: ModelRequest) -> Generator[Event, None, Answer | None
 
 def _attempt(run: Run, request: ModelRequest, answer: Answer) -> Generator[Event, None, None]:
     setup = run.setup
-    most = setup.limits.max_message_bytes
-    events = attempt(setup.model, request, run.scope, setup.limits.model_timeout, answer, setup.interrupts)
+    most = setup.bounds.answer_bytes
+    events = attempt(
+        setup.model,
+        request,
+        run.scope,
+        setup.limits.model_timeout,
+        answer,
+        interrupts=setup.interrupts,
+        most=most,
+        follow=run.listening,
+    )
     began = setup.monotonic()
     try:
         for event in events:
-            if most is not None and answer.size > most:
-                error = LimitExceeded("the answer is larger than limits.max_message_bytes", limit="max_message_bytes")
-                raise Ending(RunStatus.LIMITED, error)
-            if run.listening:
-                _announce(run, answer, event)
-                if run.outbox:
-                    yield from run.drain()
+            _announce(run, answer, event)
+            if run.outbox:
+                yield from run.drain()
     finally:
         events.close()
         run.model_s += setup.monotonic() - began
         if answer.usage is not NO_USAGE:
             run.count(answer.usage)
+    if answer.size > most:
+        error = LimitExceeded("the answer is larger than limits.max_message_bytes", limit="max_message_bytes")
+        raise Ending(RunStatus.LIMITED, error)
 
 
 def _announce(run: Run, answer: Answer, event: ModelEvent) -> None:

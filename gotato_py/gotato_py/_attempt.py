@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
+from math import inf
 from typing import Any
 
 from ._answer import Answer
@@ -21,10 +22,14 @@ def attempt(
     scope: Scope,
     timeout: float | None,
     answer: Answer,
+    *,
     interrupts: tuple[type[BaseException], ...] = (KeyboardInterrupt,),
+    most: float = inf,
+    follow: bool = False,
 ) -> Generator[ModelEvent, None, None]:
-    """Streams one attempt into `answer`, giving each event on when it has been taken. Closes the model's stream; what
-    that raises, but for `interrupts`, changes nothing.
+    """Streams one attempt into `answer`; with `follow`, gives each event on when it has been taken. Stops early where
+    the answer grows over `most` characters. Closes the model's stream; what that raises, but for `interrupts`, changes
+    nothing.
 
     Raises `Cancelled` or `DeadlineExceeded` when the scope ends, `ConnectionFailed` when `timeout` passes before it,
     `ModelProtocolError` for a stream that is none, and what the model raises.
@@ -39,7 +44,10 @@ def attempt(
                 break
             if type(event) is not RateLimits:
                 answer.take(event)
-            yield event
+                if answer.size > most:
+                    return
+            if follow:
+                yield event
     except interrupts:
         raise
     except (Cancelled, DeadlineExceeded):

@@ -19,7 +19,7 @@ from .messages import OUTCOME_WORDS, AssistantMessage, ToolResult, text_of
 from .normalise import bound_parts, describe_exception, normalise
 from .parts import Part, StopReason, TextPart, ToolCall, ToolResultStatus
 from .result import RunStatus
-from .tools import ToolContext, drop_progress
+from .tools import ToolContext, drop_progress, make_context
 
 log = logging.getLogger("gotato_py")
 
@@ -49,7 +49,9 @@ def run_batch(run: Run, message: AssistantMessage) -> Generator[Event, None, Non
             )
             raise Ending(RunStatus.LIMITED, error)
         return
-    check_next_turn(run)
+    bounds = run.setup.bounds
+    if run.turn >= bounds.turns or bounds.counts_tokens:
+        check_next_turn(run)
     for index, call in enumerate(message.tool_calls):
         if run.scope.cancelled:
             run.scope.check()
@@ -58,7 +60,8 @@ def run_batch(run: Run, message: AssistantMessage) -> Generator[Event, None, Non
         if isinstance(prepared, str):
             commit_result(run, refused(call, key, ToolResultStatus.NOT_RUN, prepared))
         else:
-            check_call(run)
+            if run.tool_calls >= bounds.calls:
+                check_call(run)
             bound, arguments = prepared
             use = _begin(run, bound, call, key, index, arguments)
             if run.outbox:
@@ -73,19 +76,19 @@ def _begin(
     run: Run, bound: BoundTool, call: ToolCall, key: str, index: int, arguments: dict[str, object]
 ) -> ToolContext[object]:
     """Records that the tool is about to run, then announces it."""
-    use: ToolContext[object] = ToolContext(
+    use = make_context(
         call.name,
         arguments,
-        run_id=run.id,
-        turn=run.turn,
-        call_id=call.id,
-        key=key,
-        index=index,
-        effect=bound.spec.effect,
-        scope=run.scope,
-        deps=run.deps,
-        on_charge=run.charged.append,
-        on_progress=Progress(run, key, call.name) if run.listening else drop_progress,
+        run.id,
+        run.turn,
+        call.id,
+        key,
+        index,
+        bound.spec.effect,
+        run.scope,
+        run.deps,
+        Progress(run, key, call.name) if run.listening else drop_progress,
+        run.charged.append,
     )
     try:
         run.setup.transcript.mark_started(key)
@@ -122,10 +125,12 @@ def _execute(run: Run, bound: BoundTool, use: ToolContext[object]) -> ToolResult
         error = describe_exception(raised, run.setup.interrupts)
         log.debug("tool %s raised %s", use.name, exception, exc_info=not isinstance(raised, ToolError))
     if error:
-        error = text_of(bound_parts((TextPart(error),), run.setup.result_bytes))
+        error = text_of(bound_parts((TextPart(error),), run.setup.bounds.result_bytes))
         parts = (TextPart(OUTCOME_WORDS[status] + error),)
     end_execution(run, status, exception)
-    return _make_result(use.call_id, status, bound_parts(parts, run.setup.result_bytes), error, use.key, metadata)
+    return _make_result(
+        use.call_id, status, bound_parts(parts, run.setup.bounds.result_bytes), error, use.key, metadata
+    )
 
 
 def _finish(run: Run, use: ToolContext[object], arguments: dict[str, object], result: ToolResult) -> None:

@@ -37,9 +37,12 @@ def check_room(run: Run) -> None:
 
 
 def check_turn(run: Run) -> None:
-    """Ends the run if no further turn may begin."""
-    check_room(run)
-    check_next_turn(run)
+    """Ends the run if no further turn may begin. One comparison each, until one of them is reached."""
+    bounds, ledger = run.setup.bounds, run.ledger
+    if ledger.count >= bounds.messages or ledger.size >= bounds.transcript_bytes:
+        check_room(run)
+    if run.turn >= bounds.turns or bounds.counts_tokens:
+        check_next_turn(run)
 
 
 def check_next_turn(run: Run) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import inf
 from typing import Any, TypeVar, cast
 
 from ._fields import wrong
@@ -21,12 +22,32 @@ from .transcript import MemoryTranscript, Transcript
 T = TypeVar("T")
 
 
+class Bounds:
+    """The limits that each turn and call is held against, as numbers: what is unlimited is infinite."""
+
+    __slots__ = ("answer_bytes", "calls", "counts_tokens", "messages", "result_bytes", "transcript_bytes", "turns")
+
+    def __init__(self, limits: Limits) -> None:
+        self.turns = _number(limits.max_turns)
+        self.calls = _number(limits.max_tool_calls)
+        self.messages = _number(limits.max_messages)
+        self.transcript_bytes = _number(limits.max_transcript_bytes)
+        self.answer_bytes = _number(limits.max_message_bytes)
+        self.counts_tokens = limits.max_total_tokens is not None
+        nearest = min(_number(limits.max_tool_result_bytes), self.answer_bytes)
+        self.result_bytes = None if nearest == inf else int(nearest)
+
+
+def _number(limit: int | None) -> float:
+    return inf if limit is None else limit
+
+
 class Setup:
     """What an agent is built from: checked once, shared by its runs, never changed."""
 
     __slots__ = (
-        "agent_id", "builder", "clock", "extensions", "ids", "instructions", "interrupts", "limits", "model",
-        "model_name", "monotonic", "name", "options", "result_bytes", "retry", "toolset", "transcript",
+        "agent_id", "bounds", "builder", "clock", "extensions", "ids", "instructions", "interrupts", "limits", "model",
+        "model_name", "monotonic", "name", "options", "retry", "toolset", "transcript",
     )  # fmt: skip
 
     agent_id: str
@@ -44,7 +65,7 @@ class Setup:
     clock: Clock
     monotonic: Callable[[], float]
     ids: Ids
-    result_bytes: int | None
+    bounds: Bounds
     interrupts: tuple[type[BaseException], ...]
 
 
@@ -118,11 +139,6 @@ def supported(limits: Limits) -> Limits:
     if limits.tool_timeout is not None:
         raise NotSupported("Agent.limits: tool_timeout: tools run in the caller's thread, where none can be given up")
     return limits
-
-
-def least(*limits: int | None) -> int | None:
-    """The nearest of some limits."""
-    return min([limit for limit in limits if limit is not None], default=None)
 
 
 def interrupts_of(given: Any) -> tuple[type[BaseException], ...]:

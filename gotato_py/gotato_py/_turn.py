@@ -78,8 +78,8 @@ def _announce_context(run: Run, request: ModelRequest) -> None:
 def commit_answer(run: Run, answer: Answer) -> AssistantMessage:
     """Commits a complete answer, before any of its tools starts, and announces it."""
     message = answer.message(run.setup.model_name)
-    most = run.setup.limits.max_message_bytes
-    if most is not None and answer.size * 4 > most and size_of(message) > most:
+    most = run.setup.bounds.answer_bytes
+    if answer.size * 4 > most and size_of(message) > most:
         raise limited("max_message_bytes", "the answer is too large to be kept")
     kept = run.commit(message)
     run.answer = None

@@ -47,8 +47,17 @@ def unchecked(kind: Callable[..., T]) -> Callable[..., T]:
     draft = owner.__new__.__globals__["draft"]
     fields: Mapping[str, Field] = owner.__value_fields__
     taken = [name if spec.default is MISSING else f"{name}=default_{name}" for name, spec in fields.items()]
-    scope = {"draft": draft, "cls": owner, **{f"default_{name}": spec.default for name, spec in fields.items()}}
-    lines = [f"def make({', '.join(taken)}):", "    self = draft()", *(f"    self.{name} = {name}" for name in fields)]
+    scope = {
+        "draft": draft,
+        "new": object.__new__,
+        "cls": owner,
+        **{f"default_{name}": spec.default for name, spec in fields.items()},
+    }
+    lines = [
+        f"def make({', '.join(taken)}):",
+        "    self = new(draft)",
+        *(f"    self.{name} = {name}" for name in fields),
+    ]
     exec(
         "\n".join([*lines, "    self.__class__ = cls", "    return self"]), scope
     )  # the source is our own declarations
@@ -57,7 +66,7 @@ def unchecked(kind: Callable[..., T]) -> Callable[..., T]:
 
 def _constructor(owner: Any, fields: Mapping[str, Field], types: Mapping[str, str], draft: type) -> Any:
     """Compiles `__new__`: check each argument, fill the draft, freeze it."""
-    scope: dict[str, Any] = {"draft": draft, "wrong": wrong}
+    scope: dict[str, Any] = {"draft": draft, "new": object.__new__, "wrong": wrong}
     positional: list[str] = []
     keyword: list[str] = []
     body: list[str] = []
@@ -87,7 +96,7 @@ def _constructor(owner: Any, fields: Mapping[str, Field], types: Mapping[str, st
         positional += ["*", *keyword]
     finish = ["    check_whole(self)"] if hasattr(owner, "__check__") else []
     scope["check_whole"] = getattr(owner, "__check__", None)
-    lines = [f"def __new__({', '.join(['cls', *positional])}):", "    self = draft()", *body, *finish]
+    lines = [f"def __new__({', '.join(['cls', *positional])}):", "    self = new(draft)", *body, *finish]
     lines += ["    self.__class__ = cls", "    return self"]
     exec("\n".join(lines), scope)  # the source is our own declarations
     return scope["__new__"]

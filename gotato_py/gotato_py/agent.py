@@ -77,7 +77,7 @@ class Agent:
         made.builder = setup.with_methods("context_builder", builder, "build")
         made.extensions = setup.extensions_of(extensions)
         made.limits = setup.supported(limits)
-        made.result_bytes = setup.least(limits.max_tool_result_bytes, limits.max_message_bytes)
+        made.bounds = setup.Bounds(limits)
         made.options = setup.a_kind("model_options", model_options, ModelOptions)
         made.retry = setup.a_kind("retry", retry, RetryPolicy)
         made.clock = setup.a_clock(clock)

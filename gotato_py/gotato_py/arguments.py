@@ -32,7 +32,7 @@ def _finite(text: str) -> float:
     return number
 
 
-_decode = JSONDecoder(parse_float=_finite, parse_constant=_refuse_constant).decode
+_decoder = JSONDecoder(parse_float=_finite, parse_constant=_refuse_constant)
 
 
 def parse_arguments(text: str) -> dict[str, Any] | SchemaViolation:  # Any: JSON values
@@ -47,7 +47,7 @@ def parse_arguments(text: str) -> dict[str, Any] | SchemaViolation:  # Any: JSON
     if text.count("[") + text.count("{") > MAX_DEPTH and _depth(text) > MAX_DEPTH:
         return SchemaViolation("$", _EXPECTED, f"JSON that is nested more than {MAX_DEPTH} deep")
     try:
-        value = _decode(text)
+        value = _decoded(text)
     except JSONDecodeError as error:
         if not text.strip():
             return {}
@@ -62,6 +62,15 @@ def parse_arguments(text: str) -> dict[str, Any] | SchemaViolation:  # Any: JSON
         value = _cleaned(value)
     made: dict[str, Any] = value
     return made
+
+
+def _decoded(text: str) -> Any:
+    """What the text says. `raw_decode` alone is half the cost, and enough where no white space surrounds the object."""
+    if text[:1] == "{":
+        value, end = _decoder.raw_decode(text)
+        if end == len(text):
+            return value
+    return _decoder.decode(text)
 
 
 def _depth(text: str) -> int:

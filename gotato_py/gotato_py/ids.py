@@ -15,19 +15,20 @@ class RandomIds:
     Asking the system's random source each time would cost more than the rest of a commit.
     """
 
-    __slots__ = ("_next", "_prefix")
+    __slots__ = ("_next", "_prefixes")
 
     def __init__(self) -> None:
         self._next = count(1).__next__
-        self._prefix = ""
+        self._prefixes: dict[str, str] = {}
         self.renew()
 
     def renew(self) -> None:
         """Draws a new prefix: a forked child counts on from the same number as its parent."""
-        self._prefix = os.urandom(10).hex()
+        process = os.urandom(10).hex()
+        self._prefixes = {kind: f"{kind[0]}-{process}-" for kind in ("agent", "run", "message")}
 
     def __call__(self, kind: str) -> str:
-        return f"{kind[0]}-{self._prefix}-{self._next():x}"
+        return f"{self._prefixes[kind]}{self._next():x}"
 
 
 random_ids = RandomIds()

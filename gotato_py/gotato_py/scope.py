@@ -211,11 +211,15 @@ class Scope:
 
     def child(self, timeout: float | None = None) -> Scope:
         """A scope that ends with this one, or earlier by itself; the nearer end wins."""
-        made = Scope(timeout, clock=self._clock)
-        made._parent = self
-        made._outer = (self._end, *self._outer)
-        if made._nearest is None or (self._nearest is not None and self._nearest < made._nearest):
-            made._nearest = self._nearest
+        made = Scope.__new__(Scope)  # filled here: one is made for each model call
+        made._clock, made._now = self._clock, self._now
+        seconds = timeout if type(timeout) is float and 0 <= timeout < inf else checked_timeout("Scope.child", timeout)
+        own = None if seconds is None or seconds == inf else self._now() + seconds
+        nearest = self._nearest
+        made._deadline = own
+        made._nearest = own if nearest is None or (own is not None and own < nearest) else nearest
+        made._end, made._callbacks = {}, {}
+        made._parent, made._outer = self, (self._end, *self._outer)
         return made
 
     def _parent_ended(self) -> None:

@@ -153,11 +153,11 @@ class MemoryTranscript:
 
     def append(self, message: M) -> M:
         """Keeps the message; gives it an id if it has none."""
-        if not isinstance(message, MESSAGE_TYPES):
+        if type(message) is not ToolMessage and not isinstance(message, MESSAGE_TYPES):
             raise wrong("MemoryTranscript.append: message", "a message", message)
         kept = message if message.id else _identified(message)
         self._list.append(kept)
-        if not isinstance(kept, ToolMessage):
+        if type(kept) is not ToolMessage:
             self._waiting = ()
             if self._started:
                 self._started = set()

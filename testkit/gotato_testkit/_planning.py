@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any, cast
 
 from gotato_py import ToolSpec
@@ -48,7 +49,7 @@ def plan_calls(text: str, tools: Sequence[ToolSpec]) -> Plan:
     plan: Plan = []
     last: ToolSpec | None = None
     clauses = [clause for clause in map(str.strip, _CLAUSE_ENDS.split(text)) if clause]
-    for clause, following in zip(clauses, [*clauses[1:], ""], strict=True):
+    for clause, following in pairwise([*clauses, ""]):
         found = _match(clause, tools, last) or _match(f"{clause} and {following}", tools, None)
         if found is not None:
             last, arguments = found

@@ -101,7 +101,8 @@ def wait_for_end(scope: Scope) -> NoReturn:
 
     A scope without a deadline is waited for on a lock of its own: a clock that moves its own time would not block.
     """
-    while not scope.cancelled:
+    while True:
+        scope.check()
         left = scope.remaining()
         if left is not None:
             scope.wait(left)
@@ -113,5 +114,3 @@ def wait_for_end(scope: Scope) -> NoReturn:
             ended.acquire()
         finally:
             unregister()
-    scope.check()
-    raise AssertionError("a scope that has ended raises from check()")

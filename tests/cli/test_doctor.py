@@ -2,7 +2,7 @@
 
 import json
 
-from gotato_cli._doctor import KEYS, PACKAGES, examine
+from gotato_cli._doctor import KEYS, PACKAGES, _installed, examine
 from gotato_gateway._providers import PROVIDERS
 from gotato_py import __version__
 
@@ -40,6 +40,11 @@ def test_the_doctor_speaks_json(gotato: Gotato) -> None:
 def test_the_doctor_knows_every_key_that_connect_reads() -> None:
     """Each provider's variable is among those that are looked for."""
     assert {provider.key_variable for provider in PROVIDERS.values()} - {""} <= set(KEYS)
+
+
+def test_a_missing_package_is_seen() -> None:
+    """A package that is not installed has no version."""
+    assert _installed("no-such-package-anywhere") is None
 
 
 def test_the_report_is_plain_data() -> None:

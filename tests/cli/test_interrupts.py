@@ -13,6 +13,7 @@ import pytest
 
 from gotato_cli._interrupts import Interrupts
 from gotato_py import Scope
+from gotato_testkit import ManualClock
 
 from .world import SOURCES, STREAM, Gotato, Provider, sse
 
@@ -137,6 +138,28 @@ def test_an_interrupt_cancels_the_run_that_is_watched() -> None:
     interrupts.watch(scope)
     interrupts.note()
     assert scope.cancelled
+
+
+def test_only_insisting_leaves() -> None:
+    """Interrupts within a second of the first do nothing more; a later one leaves, but not in the middle of a line."""
+    clock, left = ManualClock(), list[object]()
+    interrupts = Interrupts(now=clock.monotonic, leave=left.append)
+    interrupts.before_leaving = lambda: left.append("line closed")
+    for _ in range(3):
+        interrupts.note()
+        clock.advance(0.4)
+    assert left == []
+    interrupts.write(interrupts.note)
+    assert left == ["line closed", 130]
+    interrupts.note()
+    assert left == ["line closed", 130] * 2
+
+    def writing() -> None:
+        interrupts.note()
+        assert len(left) == 4
+
+    interrupts.write(writing)
+    assert len(left) == 6
 
 
 def test_the_code_tells_of_an_interrupt() -> None:

@@ -1,6 +1,7 @@
 """`gotato run`, as a user meets it: output, exit codes, stdin, and streams that go away."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -181,6 +182,50 @@ def test_a_limited_run_is_code_3(gotato: Gotato, provider: MakeProvider) -> None
     done = gotato("run", "--json", "--model", "openai:m", "--base-url", there.url, "Hi")
     assert (done.returncode, only_object(done.stdout)["status"]) == (3, "limited")
     assert "reached a limit" in done.stderr
+
+
+def test_an_answer_that_was_cut_off_is_taken_back(gotato: Gotato, provider: MakeProvider) -> None:
+    """Text of an attempt that failed ends its line, stderr says that it does not count, and the next one follows."""
+    there = provider(STREAM + sse({"content": "Hello wor"}), HELLO)
+    done = gotato("run", "--model", "openai:m", "--base-url", there.url, "Hi")
+    assert (done.returncode, done.stdout) == (0, "Hello wor\nHello there.\n")
+    notes = done.stderr.splitlines()
+    assert notes[0] == "↺ that answer was cut off and does not count"
+    assert notes[1].startswith("… asking the model again in ")
+
+
+def test_calls_that_make_no_sense_are_shown_as_they_came(gotato: Gotato, provider: MakeProvider) -> None:
+    """A call of no tool, or with arguments that are no JSON, is shown with what became of it."""
+    calls = [{"name": "dance", "arguments": "{}"}, {"name": "weather", "arguments": '["Oslo"'}]
+    deltas = [
+        {"tool_calls": [{"index": index, "id": f"c{index}", "type": "function", "function": function}]}
+        for index, function in enumerate(calls)
+    ]
+    there = provider(STREAM + sse(*deltas, finish="tool_calls"), HELLO)
+    notes = gotato("run", "--model", "openai:m", "--base-url", there.url, "Hi").stderr.splitlines()
+    assert notes[0] == "→ dance()"
+    assert notes[1].startswith("← not_run: ")
+    assert notes[2].startswith("→ weather(")
+    assert notes[3].startswith("← not_run: ")
+
+
+def test_a_missing_package_is_told(gotato: Gotato, tmp_path: Path) -> None:
+    """Without `requests`, a provider is a mistake in the command that names the package; the demo still works."""
+    (tmp_path / "requests.py").write_text("raise ModuleNotFoundError('none here', name='requests')")
+    path = {"PYTHONPATH": os.pathsep.join([str(tmp_path), gotato.environment["PYTHONPATH"]])}
+    done = gotato("run", "--model", "ollama:x", "Hi", env=path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "gotato: ollama:x needs the package 'requests'; install it, or gotato-py as a whole\n"
+    assert gotato("run", "2+2", env=path).stdout == "2+2 = 4.\n"
+
+
+def test_nobody_left_to_complain_to(gotato: Gotato) -> None:
+    """Where stderr cannot be written either, the code still tells."""
+    if not Path("/dev/full").exists():
+        pytest.skip("this system has no /dev/full")
+    with Path("/dev/full").open("w") as full:
+        assert gotato("run", "", stdout=full, stderr=full).returncode == 2
+        assert gotato("run", "2+2", stdout=full, stderr=full).returncode == 1
 
 
 def test_a_reader_that_leaves_ends_the_run_quietly(gotato: Gotato, provider: MakeProvider) -> None:

@@ -131,6 +131,7 @@ class Server:
                 accepted, _ = self._listener.accept()
             except OSError:
                 return
+            accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._sockets.append(accepted)
             self._start(self._serve, accepted, len(self._sockets) - 1)
 

@@ -1,22 +1,45 @@
-"""Ctrl-C for tests: by real signals, which come when they come, and at one chosen line of the kernel."""
+"""Ctrl-C for tests: by real signals, which come when they come, and at one chosen line of the kernel.
+
+The collector rests meanwhile: what is raised in its callbacks and finalisers is lost by Python itself.
+"""
 
 from __future__ import annotations
 
+import gc
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
+from typing import Any, NamedTuple
 
 import gotato_py
 
+TraceFunction = Callable[[FrameType, str, Any], Any]  # as sys.settrace takes it
 KERNEL = str(Path(gotato_py.__file__ or "").parent)
 
 
-def interrupted(act: Callable[[], object], *seconds: float) -> int:
+class Interrupted(NamedTuple):
+    """How many interrupts were raised, and whether one came out."""
+
+    raised: int
+    came_out: bool
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def interrupted(act: Callable[[], object], *seconds: float) -> Interrupted:
     """Calls `act` while real signals raise `KeyboardInterrupt`: the first after so many seconds, each further one so
-    many after the one before. Returns how many were raised in it; none is raised anywhere else."""
+    many after the one before. None is raised anywhere else."""
     rest = list(seconds)
     raised: list[float] = []
 
@@ -33,47 +56,51 @@ def interrupted(act: Callable[[], object], *seconds: float) -> int:
             signal.default_int_handler(number, frame)
 
     began = time.monotonic()
+    came_out = False
     handler = signal.signal(signal.SIGALRM, on_signal)
     left, _ = signal.setitimer(signal.ITIMER_REAL, rest.pop(0))  # pytest-timeout's own
     try:
-        played()
+        with _no_collection():
+            played()
     except KeyboardInterrupt:
-        pass
+        came_out = True
     finally:
         rest.clear()
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, handler)
         if left:
             signal.setitimer(signal.ITIMER_REAL, max(0.001, left - (time.monotonic() - began)))
-    return len(raised)
+    return Interrupted(len(raised), came_out)
 
 
 class LineInterrupt:
-    """Raises `KeyboardInterrupt` before the `number`-th line of the kernel that is executed; `where` says which it was."""
+    """Raises an interrupt before the `number`-th line of the kernel that is executed; `where` says which it was."""
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, kind: type[BaseException] = KeyboardInterrupt) -> None:
         self._left = number
+        self._kind = kind
         self.where = ""
 
     def __call__(self, act: Callable[[], object]) -> bool:
-        """Calls `act` and returns whether the interrupt came out of it."""
+        """Calls `act` and returns whether the interrupt came out of it, as it was."""
         before = sys.gettrace()
-        sys.settrace(self._enter)
         try:
-            act()
-        except KeyboardInterrupt:
+            with _no_collection():
+                sys.settrace(self._enter)
+                act()
+        except self._kind:
             return True
         finally:
             sys.settrace(before)
         return False
 
-    def _enter(self, frame: FrameType, event: str, argument: object) -> object:
+    def _enter(self, frame: FrameType, event: str, argument: object) -> TraceFunction | None:
         return self._line if frame.f_code.co_filename.startswith(KERNEL) else None
 
-    def _line(self, frame: FrameType, event: str, argument: object) -> object:
+    def _line(self, frame: FrameType, event: str, argument: object) -> TraceFunction:
         if event == "line":
             self._left -= 1
             if self._left == 0:
                 self.where = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno} {frame.f_code.co_name}"
-                raise KeyboardInterrupt
+                raise self._kind
         return self._line

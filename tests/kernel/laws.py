@@ -150,7 +150,7 @@ class Stage:
 
     @property
     def kinds(self) -> list[str]:
-        """The kinds of all events so far."""
+        """The kinds of the events."""
         return [event.kind for event in self.events]
 
     @property

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
+
+import pytest
 
 import gotato_py
-import pytest
 from gotato_py import Event, Hooks, MemoryTranscript, Message, RetryPolicy, RunResult, TextDelta
 from gotato_testkit import Do, Raise, Stall, call, say, think
 
 from .interrupts import interrupted
 from .laws import Stage, assert_laws
+
+M = TypeVar("M", bound=Message)
 
 
 def save(n: int) -> str:
@@ -61,7 +64,7 @@ class Interrupting(MemoryTranscript):
             if self._next[point] == 0:
                 raise KeyboardInterrupt
 
-    def append(self, message: Message) -> Message:  # type: ignore[override]  # the same, without its type variable
+    def append(self, message: M) -> M:
         """Commits a message."""
         self._perhaps("append", after=False)
         kept = super().append(message)
@@ -79,7 +82,7 @@ class TestC33FromACallback:
     """`KeyboardInterrupt` is raised inside something that the run calls."""
 
     def test_c33_in_a_tool(self) -> None:
-        """It ends the run from a tool: the call is closed as started, effect unknown, and the interrupt raised as it is."""
+        """From a tool it ends the run: the call is closed as started, effect unknown, and the interrupt raised as it is."""
         raised = KeyboardInterrupt("from the tool")
 
         def stop(n: int) -> None:
@@ -137,7 +140,7 @@ class TestC33FromACallback:
     @pytest.mark.parametrize("number", range(1, 5))
     @pytest.mark.parametrize("point", ["append", "mark_started"])
     def test_c33_in_the_transcript(self, point: str, number: int, after: bool, go: Callable[[Stage], object]) -> None:
-        """It ends the run from any commit, before it was done or after: what is committed is told, what is not is not."""
+        """From any commit it ends the run, before it was done or after: what is committed is told, and nothing else."""
         transcript = Interrupting(point, number, after=after)
         stage = Stage(*script(), tools=[save], transcript=transcript)
         comes = number <= (1 if point == "mark_started" else 4)
@@ -151,21 +154,21 @@ class TestC33FromACallback:
     def test_c33_in_the_wait_before_an_attempt(self) -> None:
         """It ends the run from the wait between two attempts, at once."""
         stage = Stage(Raise(gotato_py.Overloaded("busy")), say("Late."), retry=RetryPolicy(base=30.0))
-        assert interrupted(stage.run, 0.02) == 1
+        assert interrupted(stage.run, 0.02) == (1, True)
         assert (stage.history, stage.kinds[-1]) == (["U do it"], "agent_end")
         assert_laws(stage)
 
     def test_c33_while_the_model_stalls(self) -> None:
         """It ends a model call that waits, and what was said is kept."""
         stage = Stage([TextDelta("Hello"), Stall()])
-        assert interrupted(stage.run, 0.02) == 1
+        assert interrupted(stage.run, 0.02) == (1, True)
         assert stage.history == ["U do it", "A Hello cancelled"]
         assert_laws(stage)
 
     def test_c33_another_type_that_is_to_interrupt(self) -> None:
         """The types in `interrupts` end the run as Ctrl-C does; another agent takes the same type for a failed call."""
 
-        class SoftTimeLimit(Exception):  # noqa: N818  # named as task queues name theirs
+        class SoftTimeLimit(Exception):  # named as task queues name theirs
             """As a task queue raises it."""
 
         def stop() -> None:

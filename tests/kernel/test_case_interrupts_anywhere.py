@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from gotato_testkit import Step, call, say, think
+from gotato_py import Event, Hooks, Limits, Overloaded, RetryPolicy, ToolContext
+from gotato_testkit import ManualClock, Raise, Step, call, say, think
 
 from .interrupts import LineInterrupt, interrupted
 from .laws import Stage, assert_laws
@@ -18,22 +19,59 @@ POINTS = 125
 """Random moments for each of the four ways to be interrupted by a real signal."""
 
 
-def save(n: int) -> str:
+class SoftTimeLimit(Exception):  # named as task queues name theirs
+    """Raised by a task queue when time is running out; an ordinary exception for whoever does not know it."""
+
+
+def save(use: ToolContext[object], n: int) -> str:
     """Saves."""
+    use.progress("half of it")
+    if n == 2:
+        raise ValueError("disk full")
     return f"saved {n}"
 
 
-def script() -> list[Step]:
-    """Two turns: an answer with a call, and text."""
-    return [think("Hm.", signature="s") + say("On it. ") + call("save", n=1), say("Done.")]
+def smooth() -> Stage:
+    """A stage where something was said before, set for two turns: an answer with a call, and text."""
+    steps: list[Step] = [think("Hm.", signature="s") + say("On it. ") + call("save", n=1), say("Done.")]
+    return begun(Stage(say("Before."), *steps, tools=[save], interrupts=[SoftTimeLimit]))
 
 
-@pytest.fixture(autouse=True)
-def _dropped_streams_may_warn() -> Iterator[None]:
-    """An interrupt between two steps of a stream makes its reader drop it, of which it rightly warns."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
-        yield
+def rough() -> Stage:
+    """A stage where much goes wrong: retries, silence, unknown and failing tools, cut calls, an observer that raises
+    at every third event, and a limit that is reached and wrapped up."""
+    seen: list[Event] = []
+
+    def grumble(event: Event) -> None:
+        seen.append(event)
+        if len(seen) % 3 == 0:
+            raise ValueError(event.kind)
+
+    steps: list[Step] = [
+        [*say("Half an ans")[:-1], Raise(Overloaded("busy"))],
+        say(),
+        say("On it. ") + call("save", n=1) + call("shave", n=1) + call("save", n="x") + call("save", n=2),
+        say("Cut. ", stop_reason="max_tokens") + call("save", n=3),
+        say("Too late. ") + call("save", n=4),
+        say("That is what I have."),
+    ]
+    stage = Stage(
+        say("Before."),
+        *steps,
+        tools=[save],
+        extensions=[Hooks(observe=grumble)],
+        interrupts=[SoftTimeLimit],
+        limits=Limits(max_turns=3, wrap_up=True),
+        clock=ManualClock(),
+        retry=RetryPolicy(jitter=0.0),
+    )
+    return begun(stage)
+
+
+def begun(stage: Stage) -> Stage:
+    """The stage after its first answer."""
+    assert stage.run("hello").text == "Before."
+    return stage
 
 
 def run_of(stage: Stage) -> object:
@@ -49,40 +87,64 @@ def stream_of(stage: Stage) -> object:
     return stream.result
 
 
+@pytest.fixture(autouse=True)
+def _dropped_streams_may_warn() -> Iterator[None]:
+    """An interrupt between two steps of a stream makes its reader drop it, of which it rightly warns."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        yield
+
+
 def taken_by(go: Callable[[Stage], object]) -> float:
     """The seconds that an undisturbed run takes here."""
-    stage = Stage(*script(), tools=[save])
+    stage = smooth()
     began = time.perf_counter()
     go(stage)
     return time.perf_counter() - began
 
 
+# A second interrupt may hit the finaliser of what the first one dropped, where Python can only report it.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("go", [run_of, stream_of])
 @pytest.mark.parametrize("twice", [False, True], ids=["once", "twice"])
 def test_c33_by_real_signals(go: Callable[[Stage], object], twice: bool) -> None:
-    """Wherever a signal comes, and a second one during the closing, the store is valid and the next run works."""
+    """Wherever a signal comes, and a second one during the closing, it comes out, and the next run works."""
     dice = random.Random(33)
     took = min(taken_by(go) for _ in range(5))
     hits = 0
     for _ in range(POINTS):
-        stage = Stage(*script(), tools=[save])
+        stage = smooth()
         moments = [dice.uniform(0.00001, took * 1.1), *([dice.uniform(0.00001, took * 0.3)] if twice else [])]
         came = interrupted(lambda stage=stage: go(stage), *moments)  # type: ignore[misc]  # bound at once
-        hits += came
-        assert_laws(stage, repair=True, lost_streams=came)  # one that the script had made and not given out yet
+        assert came.came_out == (came.raised > 0)
+        hits += came.raised
+        assert_laws(stage, repair=True, lost_streams=came.raised)  # made by the script and not given out yet
     assert hits > POINTS / 4
 
 
-@pytest.mark.parametrize("go", [run_of, stream_of])
-def test_c33_at_every_line_of_the_kernel(go: Callable[[Stage], object]) -> None:
-    """Before any line that a run executes an interrupt leaves nothing that the next run does not close, told once."""
+@pytest.mark.parametrize(
+    ("make", "go", "kind", "step"),
+    [
+        (smooth, run_of, KeyboardInterrupt, 1),
+        (smooth, stream_of, KeyboardInterrupt, 1),
+        (smooth, run_of, SoftTimeLimit, 3),
+        (rough, run_of, KeyboardInterrupt, 7),
+        (rough, stream_of, SoftTimeLimit, 7),
+    ],
+)
+def test_c33_at_the_lines_of_the_kernel(
+    make: Callable[[], Stage], go: Callable[[Stage], object], kind: type[BaseException], step: int
+) -> None:
+    """Before any line that a run executes an interrupt comes out as it is, and the next run closes what it left open.
+
+    No line is excepted: an event is told once, and what was committed is told, wherever the interrupt came.
+    """
     swallowed: list[str] = []
     broken: list[str] = []
-    number = 0
+    number = 1
     while True:
-        number += 1
-        stage = Stage(*script(), tools=[save])
-        line = LineInterrupt(number)
+        stage = make()
+        line = LineInterrupt(number, kind)
         came_out = line(lambda stage=stage: go(stage))  # type: ignore[misc]  # bound at once
         if not line.where:
             break
@@ -92,6 +154,7 @@ def test_c33_at_every_line_of_the_kernel(go: Callable[[Stage], object]) -> None:
             assert_laws(stage, repair=True)
         except AssertionError as error:
             broken.append(f"{line.where}: {error}".splitlines()[0])
-    assert number > 500
+        number += step
+    assert number > 1000
     assert swallowed == []
     assert broken == []

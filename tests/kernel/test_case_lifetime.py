@@ -10,11 +10,12 @@ from pathlib import Path
 from threading import Event as Flag
 from threading import Thread
 
+import pytest
+
 import gotato_py
 import gotato_testkit
-import pytest
-from gotato_py import AgentClosed, Cancelled, Event, Hooks, RunCancelled, RunResult, RunStatus, TextDelta
-from gotato_testkit import ManualClock, Do, Stall, call, say
+from gotato_py import AgentClosed, Cancelled, Event, Hooks, RunResult, RunStatus, TextDelta
+from gotato_testkit import Do, Stall, call, say
 
 from .laws import Stage, assert_laws
 

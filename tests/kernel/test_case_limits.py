@@ -118,7 +118,7 @@ class TestC42EndlessLoops:
 class TestC43MaxTurns:
     """`max_turns` is reached."""
 
-    STEPS = [call("ping", n=1), say("Still at it.") + call("ping", n=2), say("More.") + call("ping") + call("pong")]
+    STEPS = (call("ping", n=1), say("Still at it.") + call("ping", n=2), say("More.") + call("ping") + call("pong"))
 
     def test_c43_with_two_calls_open(self) -> None:
         """The calls of the last turn are not run; the result has the last text and every message."""

@@ -60,7 +60,7 @@ class TestC10NothingAtAll:
         "answer", [say(), say(" \n"), think("Hm.", signature="s")], ids=["none", "blank", "thought"]
     )
     def test_c10_as_the_first_answer(self, answer: Any) -> None:
-        """An empty answer is asked for once more, with the same request, and then fails the run, however many follow."""
+        """An empty answer is asked for once more, with the same request, and then fails the run, whatever follows."""
         stage = Stage(*[answer] * 12)
         result = stage.run()
         assert result.status is RunStatus.FAILED
@@ -115,7 +115,7 @@ class TestC11TextCutByMaxTokens:
 class TestC12CallsCutByMaxTokens:
     """The answer is cut inside its calls, which a lenient parser may have made whole."""
 
-    CUT = [*(call("add", a=1, b=2) + call("inc", n=4))[:-1], Done(StopReason.MAX_TOKENS)]
+    CUT = (*(call("add", a=1, b=2) + call("inc", n=4))[:-1], Done(StopReason.MAX_TOKENS))
 
     def test_c12_none_runs(self) -> None:
         """No call of a cut message runs, complete ones neither; each is told why, and the run goes on."""
@@ -188,7 +188,7 @@ class TestC14InvalidArguments:
         ],
     )
     def test_c14_are_not_run(self, arguments: str, schema: dict[str, Any], named: list[str]) -> None:
-        """An invalid call is never executed; its result says where, what was expected and what came; the run goes on."""
+        """An invalid call is never executed; its result says where, what was expected, what came; the run goes on."""
         checked = Checked(schema)
         stage = Stage([sent("checked", arguments), Done()], say("I see."), tools=[checked])
         assert stage.run().text == "I see."

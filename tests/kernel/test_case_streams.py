@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import warnings
 from threading import Thread, get_ident
+from typing import TypeVar
 
 import pytest
 
@@ -24,6 +25,8 @@ from gotato_testkit import call, say
 
 from .laws import Stage, assert_laws
 
+M = TypeVar("M", bound=Message)
+
 
 def save() -> str:
     """Saves."""
@@ -37,7 +40,7 @@ class ThreadNoting(MemoryTranscript):
         super().__init__()
         self.threads: list[int] = []
 
-    def append(self, message: Message) -> Message:  # type: ignore[override]  # the same, without its type variable
+    def append(self, message: M) -> M:
         """Notes the thread and commits."""
         self.threads.append(get_ident())
         return super().append(message)
@@ -79,10 +82,15 @@ class TestC34ClosedEarly:
     def test_c34_an_exception_in_the_body(self) -> None:
         """An exception in the reader's body goes its way, unchanged, and the run is closed behind it."""
         stage = Stage(say("One two three."))
-        with pytest.raises(ZeroDivisionError), stage.agent.stream("count") as stream:
-            for event in stream:
-                if event.kind == "message_update":
-                    raise ZeroDivisionError
+
+        def read() -> None:
+            with stage.agent.stream("count") as stream:
+                for event in stream:
+                    if event.kind == "message_update":
+                        raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            read()
         assert (stage.agent.status, stage.kinds[-1]) == ("idle", "agent_end")
         assert stage.history == ["U count", "A One  cancelled"]
         assert_laws(stage)
@@ -180,14 +188,13 @@ def drop_after(stage: Stage, count: int) -> None:
     for _ in range(count):
         next(streams[0])
 
-    def drop() -> None:
-        streams.clear()
-        gc.collect()
-
-    with pytest.warns(ResourceWarning, match="dropped"):
-        other = Thread(target=drop)
+    def drop_in_another_thread() -> None:
+        other = Thread(target=streams.clear)
         other.start()
         other.join()
+
+    with pytest.warns(ResourceWarning, match="dropped"):
+        drop_in_another_thread()
 
 
 class TestC34Dropped:
@@ -233,8 +240,8 @@ class TestC34Dropped:
         cycle.append(cycle)
         next(stream)
         seen = list(stage.events)
+        del cycle, stream
         with pytest.warns(ResourceWarning, match="dropped"):
-            del cycle, stream
             gc.collect()
         assert (stage.events, stage.agent.status) == (seen, "idle")
         assert_laws(stage, repair=True)
@@ -243,12 +250,11 @@ class TestC34Dropped:
         """The other observers and the transcript of a dropped run are as of a cancelled one."""
         ends: list[Event] = []
         stage = Stage(say("One two three."), extensions=[Hooks(observe=ends.append)])
-        stream = stage.agent.stream("count")
-        while next(stream).kind != "message_update":
+        streams = [stage.agent.stream("count")]
+        while next(streams[0]).kind != "message_update":
             pass
-        with pytest.warns(ResourceWarning):
-            del stream
-            gc.collect()
+        with pytest.warns(ResourceWarning, match="dropped"):
+            streams.clear()
         assert_laws(stage, repair=True)
         assert stage.history[:2] == ["U count", "A One  cancelled"]
         assert ends == stage.events

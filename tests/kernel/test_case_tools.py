@@ -60,7 +60,7 @@ def played(act: Callable[[], object], **options: Any) -> Stage:
     return stage
 
 
-class Unprintable(Exception):  # noqa: N818  # what matters is that it cannot be printed
+class Unprintable(Exception):  # what matters is that it cannot be printed
     """An exception that cannot be printed."""
 
     def __str__(self) -> str:
@@ -243,7 +243,7 @@ class TestC20AHugeResult:
     LIMIT = 1000
 
     def test_c20_fifty_megabytes(self) -> None:
-        """The model gets head and tail within the limit, cut on character borders, and one line saying what is missing."""
+        """The model gets head and tail within the limit, cut between characters, and one line that says what is missing."""
         huge = "начало" + "й" * 25_000_000 + "конец"
         stage = played(lambda: huge)
         (message,) = stage.results

@@ -472,12 +472,14 @@ def test_huge_text() -> None:
     (part,) = bound_parts((TextPart("é" * 25_000_000),), 1 << 20)
     assert isinstance(part, TextPart)
     assert (1 << 20) - 4 <= len(part.text.encode()) <= 1 << 20
-    assert "\ufffd" not in part.text
+    assert part.text.count("\ufffd") == 0
 
 
 def test_thousands_of_parts() -> None:
     """Ten thousand parts become few: texts are joined, and of others the middle is left out."""
-    assert bound_parts((TextPart("x"),) * 10_001, 1 << 20) == (TextPart("x" * 10_001),)
+    (joined,) = bound_parts((TextPart("x"),) * 10_001, 1 << 20)
+    assert isinstance(joined, TextPart)
+    assert len(joined.text) == joined.text.count("x") == 10_001
     images = bound_parts((ImagePart(b"x"),) * 10_001, 1 << 20)
     assert len(images) == 1000
     assert images[500] == TextPart("\n[... 9002 bytes left out ...]\n")

@@ -32,7 +32,8 @@ from gotato_py import (
 )
 from gotato_py._hashing import hash_of
 from gotato_py._mapping import EMPTY, FrozenMapping
-from gotato_py._value import Text, field, instance_of, replace, value
+from gotato_py._fields import Text, field, instance_of
+from gotato_py._value import replace, value
 
 from . import strategies as sts
 

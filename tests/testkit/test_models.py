@@ -125,6 +125,9 @@ def test_the_demo_model_says_when_nothing_fits() -> None:
         "I am a demo model, and no tool fits that. I know now(), weather(city)."
     )
     assert "without tools" in Agent(DemoModel()).run("Sing!").text
+    picture = ImagePart(data=b"x", media_type="image/png")
+    assert "no tool fits" in Agent(DemoModel(), tools=[now]).run(picture).text
+    assert isinstance(next(DemoModel().stream(ModelRequest(), Scope())), TextDelta)
 
 
 def test_the_demo_model_takes_tools_of_any_schema() -> None:
