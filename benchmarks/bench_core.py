@@ -15,6 +15,8 @@ import os
 import platform
 import sys
 from collections.abc import Sequence
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +26,9 @@ sys.path[:0] = [str(ROOT), str(ROOT / "gotato_py"), str(ROOT / "gateway")]  # a 
 from benchmarks import cancels, processes, turns  # noqa: E402  # found by the lines above
 from benchmarks.measure import Effort, Measured, Row, Spread  # noqa: E402
 
-ROWS: tuple[Row, ...] = (*turns.ROWS, *processes.ROWS, *cancels.ROWS)
+# Without `requests` there is no gateway to measure.
+HTTP_ROWS: tuple[Row, ...] = import_module("benchmarks.cancels_http").ROWS if find_spec("requests") else ()
+ROWS: tuple[Row, ...] = (*turns.ROWS, *processes.ROWS, *cancels.ROWS, *HTTP_ROWS)
 _HEADS = ("row", "what", "floor", "gotato-py", "ratio", "min-max", "must", "aim", "verdict")
 
 

@@ -5,17 +5,11 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 
 from benchmarks.measure import Effort, Goal, Measured, Row, spread
-from benchmarks.servers import SAYS, full_backlog, stalling
 
 from gotato_py import Agent, Limits, Model, ModelEvent, ModelRequest, RateLimited, RunStatus, Scope
-
-try:
-    from gotato_gateway import OpenAIChat
-except ImportError:  # a checkout that has none, or whose dependencies are not installed
-    OpenAIChat = None  # type: ignore[assignment,misc]  # asked for below
 
 _SETTLE_S = 0.15
 _NEVER_S = 60.0
@@ -74,27 +68,12 @@ def cancelled_in(place: Callable[[], AbstractContextManager[Model]]) -> Callable
     return measure
 
 
-def _over_http(server: Callable[[], AbstractContextManager[str]]) -> Callable[[], AbstractContextManager[Model]]:
-    @contextmanager
-    def place() -> Iterator[Model]:
-        with server() as url:
-            yield OpenAIChat("a-model", api_key="none", base_url=url, connect_timeout=5.0)
-
-    return place
-
-
-def _row(name: str, where: str, place: Callable[[], AbstractContextManager[Model]]) -> Row:
+def cancel_row(name: str, where: str, place: Callable[[], AbstractContextManager[Model]]) -> Row:
+    """One row."""
     return Row(f"cancel_{name}", f"return after cancel(), {where}", "ms", Goal(200, 50), cancelled_in(place))
 
 
 ROWS: tuple[Row, ...] = (
-    _row("stall", "scripted stall", lambda: nullcontext(StalledModel())),
-    _row("backoff", "retry backoff", lambda: nullcontext(BusyModel())),
+    cancel_row("stall", "scripted stall", lambda: nullcontext(StalledModel())),
+    cancel_row("backoff", "retry backoff", lambda: nullcontext(BusyModel())),
 )
-if OpenAIChat is not None:
-    ROWS += (
-        _row("connect", "connect, backlog full", _over_http(full_backlog)),
-        _row("mute", "accepted, never answered", _over_http(lambda: stalling(SAYS["mute"]))),
-        _row("headers", "stalled after the headers", _over_http(lambda: stalling(SAYS["headers"]))),
-        _row("body", "stalled in the body", _over_http(lambda: stalling(SAYS["body"]))),
-    )

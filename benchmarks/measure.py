@@ -86,7 +86,8 @@ class Row:
 
 def paired(floor: Figure, ours: Figure, times: int) -> Measured:
     """Measures the two by turns, A B A B …, so that a slow spell of the machine meets both; ratios are of pairs."""
-    floor(), ours()  # a first time, for caches
+    floor()  # a first time, for caches
+    ours()
     pairs: list[tuple[float, float]] = []
     for _ in range(times):
         gc.collect()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 
 _HEADERS = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -15,7 +15,7 @@ SAYS = {"mute": b"", "headers": _HEADERS, "body": _HEADERS + _CHUNK}
 
 
 @contextmanager
-def stalling(says: bytes) -> Iterator[str]:
+def stalling(says: bytes) -> Generator[str, None, None]:
     """A server that takes a request, says this much and nothing more; gives its base URL."""
     with ExitStack() as stack:
         listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
@@ -43,7 +43,7 @@ def stalling(says: bytes) -> Iterator[str]:
 
 
 @contextmanager
-def full_backlog() -> Iterator[str]:
+def full_backlog() -> Generator[str, None, None]:
     """A server whose backlog is full: a further connect gets no answer at all; gives its base URL."""
     with ExitStack() as stack:
         listener = stack.enter_context(socket.socket())

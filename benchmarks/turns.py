@@ -33,6 +33,7 @@ def _run_ours(agent: Agent) -> str:
 
 def _timed_runs(runs: Sequence[Callable[[], str]]) -> float:
     """Seconds of this thread's CPU for all the runs; what other processes take in between does not count."""
+    text = ""
     began = time.thread_time()
     for run in runs:
         text = run()
@@ -127,6 +128,10 @@ def construct(tool: object) -> Callable[[Effort], Measured]:
     return lambda effort: paired(floor, ours, effort.times(40))
 
 
+def _call(run: Callable[[], str]) -> str:
+    return run()
+
+
 def threads(effort: Effort) -> Measured:
     """Turns per second from 8 threads, as a part of those from one."""
     agents = effort.times(48, 8)
@@ -140,7 +145,7 @@ def threads(effort: Effort) -> Measured:
         shared = [make() for _ in range(agents)]
         with ThreadPoolExecutor(THREADS) as pool:
             began = time.perf_counter()
-            for text in pool.map(lambda run: run(), shared):
+            for text in pool.map(_call, shared):
                 if text != FINAL:
                     raise AssertionError(text)
             return single / (time.perf_counter() - began)

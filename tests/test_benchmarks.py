@@ -4,7 +4,6 @@ import importlib.util
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -40,7 +39,8 @@ def test_the_quick_run_has_every_row() -> None:
         for found in filter(None, (row["ours"], row["floor"], row["ratio"])):
             assert found["min"] <= found["median"] <= found["max"], row
         assert row["ours"]["median"] > 0, row
-        assert row["title"] and row["unit"] and row["must"] > 0 and row["aim"] > 0, row
+        assert min(row["must"], row["aim"]) > 0, row
+        assert all((row["title"], row["unit"])), row
 
 
 def test_the_table_has_the_rows_asked_for() -> None:
@@ -83,16 +83,17 @@ class Script:
 
 
 @pytest.fixture
-def peer(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+def peer(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The peer file, loaded beside a library with the two names that it uses."""
     library: Any = ModuleType("peerlib")
     library.FINAL, library.payload = "All done.", lambda key: f"{key}:".ljust(4096, "x")
     monkeypatch.setitem(sys.modules, "peerlib", library)
     spec = importlib.util.spec_from_file_location("bench_gotato_py", PEER)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    yield module
+    return module
 
 
 def test_the_peer_runs_the_same_work_again(peer: Any) -> None:

@@ -20,7 +20,10 @@ import urllib3.exceptions as ux
 from gotato_py import ConnectionFailed, GotatoError, InvalidRequest, ModelProtocolError
 
 _NETWORK = (rx.RequestException, ux.HTTPError, http.client.HTTPException, OSError)
-_UNUSABLE = (rx.InvalidURL, rx.InvalidSchema, rx.MissingSchema, rx.InvalidHeader, rx.InvalidProxyURL)
+_UNUSABLE = (
+    *(rx.InvalidURL, rx.InvalidSchema, rx.MissingSchema, rx.InvalidHeader, rx.InvalidProxyURL),
+    ux.LocationValueError,
+)
 _TLS_CUT = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
 
 
@@ -64,15 +67,15 @@ def _words(chain: list[BaseException], answering: bool, place: Place) -> str:
     host = place.host
     if _has(chain, socket.gaierror, ux.NameResolutionError):
         return f"the name of {host} could not be resolved"
-    if _has(chain, ux.ConnectTimeoutError, rx.ConnectTimeout):
-        return f"no connection to {host} within {place.connect_timeout:g} s"
-    if _has(chain, ux.ReadTimeoutError, TimeoutError):
-        times = f"connect_timeout {place.connect_timeout:g} s, idle_timeout {place.idle_timeout:g} s"
-        return f"{host} did not answer in time ({times})"
     if _has(chain, ux.ProxyError, rx.ProxyError):
         return f"the proxy on the way to {host} refused or failed"
     if _has(chain, ConnectionRefusedError):
         return f"{host} refused the connection"
+    if _has(chain, ux.ConnectTimeoutError) and _has(chain, TimeoutError):
+        return f"no connection to {host} within {place.connect_timeout:g} s"
+    if _has(chain, ux.ReadTimeoutError, TimeoutError):
+        times = f"connect_timeout {place.connect_timeout:g} s, idle_timeout {place.idle_timeout:g} s"
+        return f"{host} did not answer in time ({times})"
     if answering:
         return f"{host} closed the connection in the middle of its answer"
     if _has(chain, ConnectionError, ux.ProtocolError, *_TLS_CUT):

@@ -47,7 +47,8 @@ class Line:
     def attach(self, sock: socket.socket) -> None:
         """Remembers the socket; one that comes after `cut` is shut down at once."""
         self.release()
-        self._handle = socket.fromfd(sock.fileno(), sock.family, sock.type)
+        # What is shut down is the descriptor: family and type say nothing here, and TLS inside TLS does not know them.
+        self._handle = socket.fromfd(sock.fileno(), socket.AF_INET, socket.SOCK_STREAM)
         if self.cut_off:
             self.cut()
 

@@ -16,10 +16,13 @@ _FIELDS = ("reasoning_content", "reasoning", "reasoning_text")
 
 def reasoning_text(delta: Object) -> str:
     """The new piece of reasoning, from the first field that has one."""
-    said = next((found for name in _FIELDS if (found := text(delta.get(name)))), "")
-    if said:
-        return said
-    details = map(obj, items(delta.get("reasoning_details")))
+    for name in _FIELDS:
+        said = text(delta.get(name))
+        if said:
+            return said
+    if not delta.get("reasoning_details"):
+        return ""
+    details = map(obj, items(delta["reasoning_details"]))
     return "".join(text(detail.get("text")) or text(detail.get("summary")) for detail in details)
 
 

@@ -6,7 +6,7 @@ out at the end, when their arguments and the finish word are known. Usage comes 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from gotato_py import (
     ConnectionFailed,
@@ -21,14 +21,13 @@ from gotato_py import (
     TextDelta,
     ToolCallReady,
     Usage,
-    UsageUpdate,
 )
 
 from ._json import Object, clean, items, obj, parse_lenient, text
 from ._openai_calls import CallAssembler
 from ._openai_reasoning import ReasoningBlock, reasoning_text
 from ._openai_usage import chat_usage
-from ._think_tags import ThinkTags
+from ._think_tags import Piece, ThinkTags
 from .quirks import Quirks
 
 DONE = "[DONE]"
@@ -69,6 +68,7 @@ class ChatDecoder:
         self._tags = ThinkTags() if quirks.think_tags else None
         self._reasoning = ReasoningBlock(origin, quirks.reasoning_replay == "reasoning_details")
         self._usage: Usage | None = None
+        self._out: list[ModelEvent] = []
         self._word, self._id, self._model, self._half = "", "", "", ""
         self._refused = self._said_something = self._ended = False
 
@@ -82,116 +82,121 @@ class ChatDecoder:
         """Whether the answer is over, so that a connection lost now loses nothing."""
         return self._ended or bool(self._word)
 
-    def feed(self, data: str, event: str = "") -> Iterator[ModelEvent]:
-        """The events in the data of one server-sent event, which may have a name."""
+    @property
+    def usage(self) -> Usage | None:
+        """The tokens counted so far."""
+        return self._usage
+
+    def feed(self, data: str, event: str = "") -> list[ModelEvent]:
+        """The events in the data of one server-sent event, which may have a name. Raises the error that it is."""
         if data.strip() == DONE:
             self._ended = True
-            return
+            return []
         try:
             chunk = parse_lenient(data)
         except ValueError:
             raise ModelProtocolError("an event of the answer is no JSON", provider=self._provider) from None
         if event == "error":
             chunk = {"error": obj(chunk).get("error") or chunk}
-        yield from self.feed_chunk(obj(chunk))
+        return self.feed_chunk(obj(chunk))
 
-    def feed_chunk(self, chunk: Object) -> Iterator[ModelEvent]:
+    def feed_chunk(self, chunk: Object) -> list[ModelEvent]:
         """The events in one chunk, or in a whole completion."""
         self._id = self._id or text(chunk.get("id"))
         self._model = text(chunk.get("model")) or self._model
-        choices = map(obj, items(chunk.get("choices")))
-        choice = next((each for each in choices if each.get("index") in (0, None)), obj(None))
-        groq = obj(chunk.get("x_groq"))
-        for place in (chunk, choice, groq):
-            self._usage = chat_usage(place.get("usage")) or self._usage
-        error = chunk.get("error") or choice.get("error") or groq.get("error")
-        if error or chunk.get("object") == "error":
-            yield from self.usage_so_far()
-            raise self._refuse(chunk if error is None or error is chunk.get("error") else {"error": error})
-        yield from self._delta(obj(choice.get("delta")) or obj(choice.get("message")))
+        choice = _first_choice(chunk)
+        for place in (chunk, choice, obj(chunk.get("x_groq"))):
+            if place.get("usage"):
+                self._usage = chat_usage(place["usage"]) or self._usage
+            if place.get("error"):
+                raise self._refuse({"error": place["error"]})
+        if chunk.get("object") == "error":
+            raise self._refuse(chunk)
+        self._add(obj(choice.get("delta")) or obj(choice.get("message")))
         self._word = text(choice.get("finish_reason")) or self._word
+        return self._take()
 
-    def _delta(self, delta: Object) -> Iterator[ModelEvent]:
+    def _take(self) -> list[ModelEvent]:
+        out, self._out = self._out, []
+        return out
+
+    def _add(self, delta: Object) -> None:
         self._reasoning.add_details(delta)
-        yield from self._think(reasoning_text(delta))
+        self._think(reasoning_text(delta))
         content = delta.get("content")
-        yield from self._text(text(content))
-        yield from self._parts(items(content))
-        refusal = text(delta.get("refusal"))
-        if refusal:
+        self._text(text(content))
+        for part in items(content):
+            self._part(obj(part))
+        if delta.get("refusal"):
             self._refused = True
-            yield from self._say(refusal)
-        entries = list(map(obj, items(delta.get("tool_calls"))))
-        function = obj(delta.get("function_call"))
-        if entries or function:
-            yield from self._close_reasoning()
-        for entry in entries:
-            yield from self._calls.add(entry)
-        if function:
-            yield from self._calls.add_legacy(function)
+            self._say(text(delta["refusal"]))
+        if delta.get("tool_calls") or delta.get("function_call"):
+            self._close_reasoning()
+            for entry in items(delta.get("tool_calls")):
+                self._out += self._calls.add(obj(entry))
+            if obj(delta.get("function_call")):
+                self._out += self._calls.add_legacy(obj(delta["function_call"]))
 
-    def _parts(self, parts: list[object]) -> Iterator[ModelEvent]:
+    def _part(self, part: Object) -> None:
         """Content as a list of typed parts ("Reasoning" in Mistral's documentation); unknown types are skipped."""
-        for part in map(obj, parts):
-            if part.get("type") == "text":
-                yield from self._text(text(part.get("text")))
-            elif part.get("type") == "thinking":
-                thinking = part.get("thinking")
-                pieces = [text(thinking), *(text(each.get("text")) for each in map(obj, items(thinking)))]
-                yield from self._think("".join(pieces))
+        if part.get("type") == "text":
+            self._text(text(part.get("text")))
+        elif part.get("type") == "thinking":
+            thinking = part.get("thinking")
+            self._think(text(thinking) or "".join(text(obj(each).get("text")) for each in items(thinking)))
 
-    def _text(self, said: str) -> Iterator[ModelEvent]:
+    def _text(self, said: str) -> None:
         if self._tags is None:
-            yield from self._say(said)
-        elif said:
-            for reasoning, piece in self._tags.feed(said):
-                yield from self._think(piece) if reasoning else self._say(piece)
+            self._say(said)
+        else:
+            self._sort(self._tags.feed(said))
 
-    def _say(self, said: str) -> Iterator[ModelEvent]:
+    def _sort(self, pieces: Iterable[Piece]) -> None:
+        for reasoning, piece in pieces:
+            if reasoning:
+                self._think(piece)
+            else:
+                self._say(piece)
+
+    def _say(self, said: str) -> None:
+        if not said:
+            return
+        self._close_reasoning()
+        self._said_something = True
+        said, self._half = self._half + said, ""
+        if "\ud800" <= said[-1] <= "\udbff":  # half of a pair: the other half is in the next piece
+            said, self._half = said[:-1], said[-1]
         if said:
-            yield from self._close_reasoning()
-            self._said_something = True
-            said, self._half = self._half + said, ""
-            if "\ud800" <= said[-1] <= "\udbff":  # half of a pair: the other half is in the next piece
-                said, self._half = said[:-1], said[-1]
-            if said:
-                yield TextDelta(clean(said))
+            self._out.append(TextDelta(clean(said)))
 
-    def _think(self, thought: str) -> Iterator[ModelEvent]:
+    def _think(self, thought: str) -> None:
         if thought:
             self._reasoning.show()
             self._said_something = True
-            yield ReasoningDelta(clean(thought))
+            self._out.append(ReasoningDelta(clean(thought)))
 
-    def _close_reasoning(self) -> Iterator[ModelEvent]:
+    def _close_reasoning(self) -> None:
         done = self._reasoning.close()
         if done is not None:
-            yield done
+            self._out.append(done)
 
-    def usage_so_far(self) -> Iterator[ModelEvent]:
-        """Tokens that were paid for are told even when the answer fails."""
-        if self._usage is not None:
-            yield UsageUpdate(self._usage)
-
-    def finish(self) -> Iterator[ModelEvent]:
-        """What is left, and the one `Done`; or the error that the answer is."""
+    def finish(self) -> list[ModelEvent]:
+        """What is left, and the one `Done`; raises the error that the answer is instead of one."""
         if not self.complete:
-            yield from self.usage_so_far()
             raise ConnectionFailed("the answer was cut off: its stream ended too early", provider=self._provider)
         failure = self._failure()
         if failure is not None:
-            yield from self.usage_so_far()
             raise failure
         if self._tags is not None:
-            for reasoning, piece in self._tags.finish():
-                yield from self._think(piece) if reasoning else self._say(piece)
+            self._sort(self._tags.finish())
         if self._half:
-            yield TextDelta(clean(self._half))
-        yield from self._close_reasoning()
+            self._out.append(TextDelta(clean(self._half)))
+        self._close_reasoning()
         reason = self._stop_reason()
-        for call in self._calls.finish(cut=reason in (StopReason.MAX_TOKENS, StopReason.CONTENT_FILTER)):
-            yield ToolCallReady(call)
-        yield Done(reason, self._usage, self._id, self._model)
+        cut = reason in (StopReason.MAX_TOKENS, StopReason.CONTENT_FILTER)
+        self._out += map(ToolCallReady, self._calls.finish(cut))
+        self._out.append(Done(reason, self._usage, self._id, self._model))
+        return self._take()
 
     def _failure(self) -> ModelError | None:
         if self._word.lower() in _FAILURES:
@@ -215,3 +220,9 @@ class ChatDecoder:
         if self._calls:
             return StopReason.TOOL_CALLS
         return StopReason.END_TURN if reason is StopReason.TOOL_CALLS else reason
+
+
+def _first_choice(chunk: Object) -> Object:
+    """The one choice that was asked for; further ones are nobody's."""
+    choices = map(obj, items(chunk.get("choices")))
+    return next((choice for choice in choices if choice.get("index") in (0, None)), obj(None))

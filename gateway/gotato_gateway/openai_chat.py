@@ -18,6 +18,7 @@ from gotato_py import (
     ModelEvent,
     ModelRequest,
     Scope,
+    UsageUpdate,
 )
 
 from ._body import WholeBody, body_events
@@ -151,21 +152,11 @@ class OpenAIChat:
             on_unknown_word=self._note_unknown_word,
         )
         try:
-            with closing(body_events(exchange, scope)) as received:
-                for item in received:
-                    if isinstance(item, WholeBody):
-                        yield from _whole_answer(item.data, decoder, refuse)
-                    else:
-                        yield from decoder.feed(item.data, item.event)
-                    if decoder.ended:
-                        break
-        except ConnectionFailed:
-            if not decoder.complete:
-                yield from decoder.usage_so_far()
-                raise
-        else:
-            exchange.drain(scope)
-        yield from decoder.finish()
+            yield from _events(exchange, decoder, scope, refuse)
+        except ModelError:
+            if decoder.usage is not None:  # what was paid for is told even when the answer fails
+                yield UsageUpdate(decoder.usage)
+            raise
 
     def _note_unknown_word(self, word: str) -> None:
         if word not in self._noted and len(self._noted) < 100:
@@ -173,7 +164,27 @@ class OpenAIChat:
             _LOG.warning("%s ended an answer with the unknown word %.40r; taken as its end", self._place.provider, word)
 
 
-def _whole_answer(body: bytes, decoder: ChatDecoder, refuse: Callable[[object], ModelError]) -> Iterator[ModelEvent]:
+def _events(
+    exchange: Exchange, decoder: ChatDecoder, scope: Scope, refuse: Callable[[object], ModelError]
+) -> Iterator[ModelEvent]:
+    try:
+        with closing(body_events(exchange, scope)) as received:
+            for item in received:
+                if isinstance(item, WholeBody):
+                    yield from _whole_answer(item.data, decoder, refuse)
+                else:
+                    yield from decoder.feed(item.data, item.event)
+                if decoder.ended:
+                    break
+    except ConnectionFailed:
+        if not decoder.complete:
+            raise
+    else:
+        exchange.drain(scope)
+    yield from decoder.finish()
+
+
+def _whole_answer(body: bytes, decoder: ChatDecoder, refuse: Callable[[object], ModelError]) -> list[ModelEvent]:
     """A completion in one piece, from a server that does not stream; anything else is a refusal."""
     try:
         completion = obj(parse_lenient(body.decode("utf-8", "replace")))
@@ -181,8 +192,7 @@ def _whole_answer(body: bytes, decoder: ChatDecoder, refuse: Callable[[object], 
         completion = {}
     if completion.get("error") or not items(completion.get("choices")):
         raise refuse(body)
-    yield from decoder.feed_chunk(completion)
-    yield from decoder.feed(DONE)
+    return decoder.feed_chunk(completion) + decoder.feed(DONE)
 
 
 def _family(model: str) -> str:

@@ -5,13 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from ._providers import provider_at
-
-NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +45,7 @@ class Quirks:
     response_schema: bool = True
     strict_schema: bool = False
     metadata: bool = True
-    extra_body: Mapping[str, Any] = field(default_factory=lambda: NOTHING, hash=False)
+    extra_body: Mapping[str, Any] = field(default_factory=dict[str, Any], hash=False)
 
 
 _BY_NAME: Mapping[str, Quirks] = {

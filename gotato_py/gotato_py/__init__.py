@@ -1,5 +1,6 @@
 """gotato_py: a synchronous, minimal agent kernel. One blocking loop per agent; nothing but the standard library."""
 
+from ._event import ErrorInfo
 from .agent import Agent
 from .checks import Problem, check_messages
 from .collect import collect
@@ -30,7 +31,6 @@ from .events import (
     AgentStart,
     ContextBuilt,
     ControlDelivered,
-    ErrorInfo,
     Event,
     ExtensionFailed,
     MessageDiscarded,

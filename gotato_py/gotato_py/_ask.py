@@ -6,6 +6,7 @@ from collections.abc import Generator
 
 from ._answer import Answer
 from ._attempt import attempt, check_silence, delay_before_next, silence_is_answer
+from ._event import error_info
 from ._run import Ending, Run
 from ._text import well_formed
 from .errors import GotatoError, LimitExceeded
@@ -18,7 +19,6 @@ from .events import (
     RateLimitsUpdate,
     ReasoningUpdate,
     ToolCallUpdate,
-    error_info,
 )
 from .model import ModelEvent, ModelRequest, RateLimits, ReasoningDelta, TextDelta, ToolCallDelta
 from .model_errors import ModelError

@@ -9,21 +9,13 @@ from collections.abc import Callable
 from typing import cast
 
 from ._ask import discard
+from ._event import error_info
 from ._ledger import Ledger
 from ._mapping import EMPTY
 from ._run import Run, store_failure
 from ._value import unchecked
 from .errors import Cancelled, ErrorCode, GotatoError, LimitExceeded
-from .events import (
-    AgentEnd,
-    Event,
-    MessageEnd,
-    MessageStart,
-    ToolExecutionEnd,
-    ToolResultCommitted,
-    TurnEnd,
-    error_info,
-)
+from .events import AgentEnd, Event, MessageEnd, MessageStart, ToolExecutionEnd, ToolResultCommitted, TurnEnd
 from .messages import EXECUTED, OUTCOME_WORDS, AssistantMessage, ToolMessage, ToolResult
 from .parts import StopReason, TextPart, ToolCall, ToolResultStatus
 from .result import RunStatus

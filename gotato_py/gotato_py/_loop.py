@@ -33,7 +33,7 @@ def drive(
         yield from _turns(run, opening)
         run.status = RunStatus.COMPLETED
     except BaseException as raised:  # every end of a run is an outcome
-        if not run.left:
+        if not run.left or not isinstance(raised, GeneratorExit):  # an interrupt here drops what is at an event, too
             interrupt = raised if _set_outcome(run, raised) else None
         elif not run.given_up:  # nobody closed the stream: it was dropped, perhaps in the collector's thread
             run.scope.cancel("the stream was dropped")

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from weakref import ref
 
 from ._answer import Answer
+from ._event import ErrorInfo, EventHeader
 from ._ledger import Ledger
 from ._setup import Setup
 from .context import PrefixHasher
@@ -20,9 +21,7 @@ from .errors import ErrorCode, GotatoError, StoreFailure
 from .events import (
     AgentEnd,
     AgentStart,
-    ErrorInfo,
     Event,
-    EventHeader,
     ExtensionFailed,
     MessageDiscarded,
     MessageEnd,

@@ -68,8 +68,11 @@ def bind_tools(tools: Sequence[object], compiler: SchemaCompiler | None) -> Tool
     if not tools:
         return NO_TOOLS
     bound: dict[str, BoundTool] = {}
-    for given in tools:
-        tool = as_tool(given)
+    for index, given in enumerate(tools):
+        try:
+            tool = as_tool(given)
+        except InvalidArgument as error:
+            raise InvalidArgument(f"Agent.tools[{index}]: {error}") from error.__cause__
         spec = tool.spec
         if spec.name in bound:
             raise InvalidArgument(f"Agent.tools: two tools are named {spec.name!r}; give one of them another name")

@@ -9,11 +9,12 @@ from ._ask import ask, discard
 from ._batch import run_batch
 from ._bounds import check_turn, limited
 from ._closing import announce_answer, close_calls, close_turn
+from ._event import LazyHash
 from ._ledger import size_of
 from ._requests import next_request
 from ._run import Run
 from .errors import GotatoError
-from .events import ContextBuilt, Event, LazyHash, TurnStart
+from .events import ContextBuilt, Event, TurnStart
 from .messages import AssistantMessage
 from .model import ModelRequest
 from .parts import NO_USAGE, StopReason

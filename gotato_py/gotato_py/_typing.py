@@ -1,4 +1,4 @@
-"""The one type variable that needs `typing_extensions`: type checkers see its default, the program a plain one."""
+"""The type variables that need `typing_extensions`: type checkers see their defaults, the program plain ones."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
+    D = TypeVar("D", default=Any)
     T_co = TypeVar("T_co", covariant=True, default=Any)
 else:
+    D = typing.TypeVar("D")
     T_co = typing.TypeVar("T_co", covariant=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -18,8 +19,11 @@ def _attempts(where: str, given: Any) -> int:
     return given
 
 
+_MOST = sys.float_info.max
+
+
 def _seconds(where: str, given: Any) -> float:
-    if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given < float("inf"):
+    if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given <= _MOST:
         raise InvalidArgument(f"{where} must be a finite number of at least 0")
     return float(given)
 

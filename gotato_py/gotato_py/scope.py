@@ -98,6 +98,8 @@ class Scope:
 
     def __init__(self, timeout: float | None = None, *, clock: Clock | None = None) -> None:
         self._clock: Clock = SYSTEM_CLOCK if clock is None else clock
+        if clock is not None and not hasattr(clock, "monotonic"):
+            raise InvalidArgument(f"Scope.clock must be a Clock, not {type(clock).__name__}")
         seconds = checked_timeout("Scope.timeout", timeout)
         self._now = self._clock.monotonic
         self._deadline = None if seconds is None or seconds == inf else self._now() + seconds
@@ -213,7 +215,9 @@ class Scope:
         """A scope that ends with this one, or earlier by itself; the nearer end wins."""
         made = Scope.__new__(Scope)  # filled here: one is made for each model call
         made._clock, made._now = self._clock, self._now
-        seconds = timeout if type(timeout) is float and 0 <= timeout < inf else checked_timeout("Scope.child", timeout)
+        seconds = timeout
+        if type(timeout) is not float or not 0 <= timeout < inf:
+            seconds = checked_timeout("Scope.child: timeout", timeout)
         own = None if seconds is None or seconds == inf else self._now() + seconds
         nearest = self._nearest
         made._deadline = own

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol
 
 from ._fields import wrong
 from ._mapping import EMPTY
+from ._typing import D
 from ._value import value
 from .parts import Usage
 from .scope import Scope
 from .tool_spec import ToolEffect, ToolSpec
-
-D = TypeVar("D")
 
 
 def drop_progress(text: str) -> None:

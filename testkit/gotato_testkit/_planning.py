@@ -21,6 +21,13 @@ _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _QUOTED = re.compile(r"[\"“”]([^\"“”]+)[\"“”]")
 _WORD = re.compile(r"[^\W\d_]+")
 
+_LONGEST_TEXT, _LONGEST_CLAUSE = 4000, 200  # the patterns take quadratic time, and nobody asks at such length
+
+_SEPARATED = re.compile(r"(?<=\d),(?=\d{3}\b)")
+_SPOKEN = {
+    re.compile(rf"(?<=\d)\s+{words}\s+(?=\d)", re.IGNORECASE): f" {sign} "
+    for words, sign in {"times": "*", "plus": "+", "minus": "-", "divided by": "/"}.items()
+}
 _ARITHMETIC_NAMES = {"expression", "expr", "formula", "calculation", "equation"}
 _SYNONYMS = {
     "weather": {
@@ -46,9 +53,12 @@ _SYNONYMS = {
 
 def plan_calls(text: str, tools: Sequence[ToolSpec]) -> Plan:
     """The calls that answer a prompt, in its order. One clause makes at most one call, a bare name repeats the last."""
+    text = _SEPARATED.sub("", text[:_LONGEST_TEXT])
+    for words, sign in _SPOKEN.items():
+        text = words.sub(sign, text)
     plan: Plan = []
     last: ToolSpec | None = None
-    clauses = [clause for clause in map(str.strip, _CLAUSE_ENDS.split(text)) if clause]
+    clauses = [clause.strip()[:_LONGEST_CLAUSE] for clause in _CLAUSE_ENDS.split(text) if clause.strip()]
     for clause, following in pairwise([*clauses, ""]):
         found = _match(clause, tools, last) or _match(f"{clause} and {following}", tools, None)
         if found is not None:

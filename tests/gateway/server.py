@@ -10,7 +10,8 @@ import struct
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Literal, Self
@@ -216,3 +217,20 @@ def forever(piece: bytes) -> Iterator[bytes]:
     """The same piece without end."""
     while True:
         yield piece
+
+
+@contextmanager
+def unanswered_port() -> Generator[int]:
+    """A port whose queue of connections is full, so that the system answers no further connect."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
+        fillers = [socket.socket() for _ in range(3)]
+        for filler in fillers:
+            filler.setblocking(False)
+            filler.connect_ex(listener.getsockname())
+        try:
+            yield listener.getsockname()[1]
+        finally:
+            for filler in fillers:
+                filler.close()

@@ -20,7 +20,7 @@ from gotato_gateway import OpenAIChat
 from gotato_py import Cancelled, DeadlineExceeded, GotatoError, Scope
 
 from .answers import HI, local
-from .server import HELLO, Reply, Server, chunk, forever, sse
+from .server import HELLO, Reply, Server, chunk, forever, sse, unanswered_port
 
 MUST = 0.2
 STARTED = sse(chunk("Hel"), done=False)
@@ -54,19 +54,9 @@ def lookup() -> Generator[tuple[OpenAIChat, Callable[[], bool]]]:
 @contextmanager
 def connect() -> Generator[tuple[OpenAIChat, Callable[[], bool]]]:
     """A call that connects to a port whose queue is full, so that nothing answers."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        listener.listen(0)
-        fillers = [socket.socket() for _ in range(3)]
-        for filler in fillers:
-            filler.setblocking(False)
-            filler.connect_ex(listener.getsockname())
-        try:
-            # Inside a connect the helper thread stays until its timeout, so that is short here.
-            yield local(f"http://127.0.0.1:{listener.getsockname()[1]}/v1", connect_timeout=1.0), lambda: True
-        finally:
-            for filler in fillers:
-                filler.close()
+    with unanswered_port() as port:
+        # Inside a connect the helper thread stays until its timeout, so that is short here.
+        yield local(f"http://127.0.0.1:{port}/v1", connect_timeout=1.0), lambda: True
 
 
 @contextmanager

@@ -7,13 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from gotato_gateway._error_body import read_error_body
-from gotato_gateway._errors import Origin, refusal
 from gotato_py import Clock, ConnectionFailed, ContentFiltered, ModelError, Scope, SystemClock
 
 from .answers import ask, local
 from .cases import Case, answer_to, check_error, check_events, load, variants
-from .server import EVENT_STREAM, Reply, Server
+from .server import Reply, Server
 
 
 class FixedTime:
@@ -162,74 +160,4 @@ def test_61_refused() -> None:
     answer = ask(local(url))
     assert type(answer.error) is ConnectionFailed
     assert isinstance(answer.error.cause, ConnectionRefusedError)
-
-
-def test_a_request_larger_than_a_limit_per_minute_is_invalid() -> None:
-    """A request that no waiting can make fit is InvalidRequest, though the server calls it a rate limit."""
-    said = (
-        b'{"error":{"message":"Request too large for model `m` on tokens per minute (TPM): Limit 6000, Requested 9000",'
-        b'"type":"tokens","code":"rate_limit_exceeded"}}'
-    )
-    for status in (413, 429):
-        error = refusal(status, {}, read_error_body(said), Origin("groq"), 0.0)
-        assert (error.code, error.retryable) == ("invalid_request", False)
-
-
-def test_output_that_the_provider_refuses_is_a_protocol_error() -> None:
-    """Groq's refusal of the model's own call may be retried: the next answer can be another."""
-    said = b'{"error":{"message":"Failed to call a function.","code":"tool_use_failed","failed_generation":"<x>"}}'
-    error = refusal(400, {}, read_error_body(said), Origin("groq"), 0.0)
-    assert (error.code, error.retryable) == ("model_protocol_failure", True)
-
-
-@pytest.mark.parametrize(
-    ("status", "code"),
-    [
-        (403, "authentication_failed"),
-        (408, "overloaded"),
-        (409, "overloaded"),
-        (502, "overloaded"),
-        (529, "overloaded"),
-        (404, "invalid_request"),
-        (422, "invalid_request"),
-        (401, "authentication_failed"),
-    ],
-)
-def test_a_status_alone_decides_where_nothing_else_does(status: int, code: str) -> None:
-    """A refusal without a body is classified by its status."""
-    assert refusal(status, {}, read_error_body(b""), Origin("p"), 0.0).code == code
-
-
-def test_an_html_page_of_a_proxy_is_named() -> None:
-    """A 502 page of a proxy is Overloaded, and its HTML is not in the message."""
-    error = refusal(502, {}, read_error_body(b"<html>secret page</html>"), Origin("p"), 0.0)
-    assert (error.code, error.retryable) == ("overloaded", True)
-    assert "HTML" in str(error)
-    assert "secret page" not in str(error)
-
-
-def test_an_endless_error_body_is_not_read_to_its_end() -> None:
-    """Of a refusal's body only the beginning is read."""
-    with Server(Reply((b"x" * 8192 for _ in range(10_000)), 500, EVENT_STREAM)) as server:
-        answer = ask(local(server.url))
-    assert answer.error is not None
-    assert answer.error.status == 500
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        b"{",
-        b"[]",
-        b"null",
-        b'"x"',
-        b"[1]",
-        b'{"error":[[[[[[["x"]]]]]]]}',
-        b"\xff\xfe",
-        b'{"error":{"message":{"a":1}}}',
-        b"[" * 100_000,
-    ],
-)
-def test_no_body_breaks_the_reader(body: bytes) -> None:
-    """Whatever a body is, reading it gives an error of the status."""
-    assert refusal(500, {}, read_error_body(body), Origin("p"), 0.0).code == "overloaded"
+    assert "refused" in str(answer.error)

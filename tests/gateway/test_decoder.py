@@ -23,7 +23,6 @@ from gotato_py import (
     Overloaded,
     ReasoningDelta,
     ReasoningDone,
-    StopReason,
     TextDelta,
     ToolCallDelta,
     ToolCallReady,
@@ -31,48 +30,15 @@ from gotato_py import (
     UsageUpdate,
 )
 
-from .answers import Answer, gather
-from .server import chunk
+from .answers import Answer, ask, local
+from .chunks import decoded, delta, entry
+from .server import Reply, Server, chunk, sse
 
 DATA = Path(__file__).parent / "data"
 RECORDINGS = {
     path.stem: (json.loads(path.read_text("utf-8")), path.with_suffix(".sse").read_bytes())
     for path in DATA.glob("*.json")
 }
-
-
-def decoded(*chunks: object, quirks: Quirks | None = None, done: bool = True) -> Answer:
-    """What these chunks mean; strings go in as they are."""
-    decoder = ChatDecoder(quirks or Quirks(), origin="openai-chat:m")
-
-    def events() -> Any:
-        for each in chunks:
-            yield from decoder.feed(each if isinstance(each, str) else json.dumps(each))
-        if done:
-            yield from decoder.feed("[DONE]")
-        yield from decoder.finish()
-
-    return gather(events())
-
-
-def delta(finish: str | None = None, **members: object) -> dict[str, Any]:
-    """A chunk with this delta."""
-    return {"id": "c1", "model": "m", "choices": [{"index": 0, "delta": members, "finish_reason": finish}]}
-
-
-def entry(
-    arguments: object = None, *, index: object = 0, call_id: object = None, name: object = None
-) -> dict[str, Any]:
-    """A chunk with one element of `tool_calls`."""
-    made = {"index": index, "id": call_id, "function": {"name": name, "arguments": arguments}}
-    return delta(tool_calls=[{key: value for key, value in made.items() if value is not None}])
-
-
-def arguments_of(*fragments: object, finish: str = "tool_calls") -> list[str]:
-    """The arguments of the calls that these fragments of one call make."""
-    first, *rest = fragments
-    chunks = [entry(first, call_id="a", name="f"), *(entry(each) for each in rest), chunk(finish=finish)]
-    return [call.arguments for call in decoded(*chunks).calls]
 
 
 @pytest.mark.parametrize("name", RECORDINGS)
@@ -92,82 +58,6 @@ def test_chunk_borders_change_nothing(name: str, data: st.DataObject) -> None:
     assert answer.text == facts["expect"]["text"]
     assert answer.reasoning == facts["expect"]["reasoning"]
     assert [call.arguments for call in answer.calls] == [call["arguments"] for call in facts["expect"]["tool_calls"]]
-
-
-@pytest.mark.parametrize(
-    ("fragments", "expected"),
-    [
-        (("{}", '{"a":', "1}"), '{"a":1}'),
-        (("null", '{"a":1}'), '{"a":1}'),
-        (("", "{", "}"), "{}"),
-        (("{}",), "{}"),
-        (("null",), "{}"),
-        (({"a": 1},), '{"a":1}'),
-        (({}, {"a": "é"}), '{"a":"é"}'),
-        (('"{\\"a\\":1}"',), '{"a":1}'),
-        (('"\\"{}\\""',), '"\\"{}\\""'),
-        (('"text"',), '"text"'),
-        (('{"a": 1}  ',), '{"a": 1}  '),
-        (('{"a": "\ud83d', '\ude48"}'), '{"a": "\U0001f648"}'),
-    ],
-)
-def test_arguments_are_as_sent(fragments: tuple[object, ...], expected: str) -> None:
-    """Seeds are dropped, objects written as JSON, one layer of encoding taken off; all else stays as it came."""
-    assert arguments_of(*fragments) == [expected]
-
-
-@pytest.mark.parametrize("finish", ["length", "content_filter"])
-def test_a_cut_call_stays_cut(finish: str) -> None:
-    """After a cut the arguments are neither completed nor emptied."""
-    assert arguments_of('{"a": "b', finish=finish) == ['{"a": "b']
-    assert arguments_of("", finish=finish) == [""]
-
-
-def test_deltas_of_calls_join_to_their_arguments() -> None:
-    """The fragments of each position are the arguments; the name comes with the first."""
-    answer = decoded(
-        entry('{"a":', call_id="x", name="f", index=4),
-        entry("1}", index=4),
-        entry("{", call_id="y", name="g", index=7),
-        entry("}", index=7),
-        chunk(finish="tool_calls"),
-    )
-    deltas = [event for event in answer.events if isinstance(event, ToolCallDelta)]
-    assert [(each.index, each.name, each.fragment) for each in deltas] == [
-        (0, "f", '{"a":'),
-        (0, "", "1}"),
-        (1, "g", "{"),
-        (1, "", "}"),
-    ]
-    assert [call.arguments for call in answer.calls] == ['{"a":1}', "{}"]
-
-
-@pytest.mark.parametrize(
-    ("chunks", "names"),
-    [
-        ([entry("{}", index=None, name="f"), entry("{}", index=None, name="g")], ["f", "g"]),
-        ([entry("", index=None, name="f"), entry("", index=None, name="g")], ["f", "g"]),
-        ([entry('{"a":1}', name="f"), entry('{"a":2}', name="f")], ["f", "f"]),
-        ([entry("", call_id="a", name="f"), entry("", call_id="b", name="g")], ["f", "g"]),
-        ([entry("", call_id="a", name="f"), entry("{", call_id="b", name="f"), entry("}")], ["f"]),
-        ([entry("{", call_id="a", name="f"), entry("}", call_id="a", name="f")], ["f"]),
-        ([entry("", name="get_"), entry("", name="weather"), entry("{}")], ["get_weather"]),
-        ([entry("{}", call_id="a", name="f"), entry("{}", index="1", call_id="b", name="g")], ["f", "g"]),
-        (
-            [entry("{}", index=[1], call_id="a", name="f"), entry(None, index={"x": 1}, call_id="b", name="g")],
-            ["f", "g"],
-        ),
-    ],
-)
-def test_where_a_call_begins(chunks: list[Any], names: list[str]) -> None:
-    """Entries without index or id, or with repeated ones, make as many calls as were meant."""
-    assert [call.name for call in decoded(*chunks, chunk(finish="tool_calls")).calls] == names
-
-
-def test_ids_that_are_made_up_differ() -> None:
-    """Calls that come without an id get one each."""
-    answer = decoded(entry("{}", index=0, name="f"), entry("{}", index=1, name="g"), chunk(finish="tool_calls"))
-    assert len({call.id for call in answer.calls} - {""}) == 2
 
 
 def test_reasoning_is_closed_before_anything_else() -> None:
@@ -212,13 +102,14 @@ def test_encrypted_reasoning_is_redacted() -> None:
     assert answer.text == "x"
 
 
-def test_usage_is_told_even_when_the_answer_fails() -> None:
-    """Tokens that were counted before an error or a cut are reported before it."""
+@pytest.mark.parametrize("failing", [{"error": {"message": "x"}}, None, chunk(finish="error")])
+def test_usage_is_told_even_when_the_answer_fails(failing: object) -> None:
+    """Tokens that were counted before an error, a cut or a word of failure are reported before it."""
     used = chunk("x", usage={"prompt_tokens": 5, "completion_tokens": 1})
-    for failing in ((used, {"error": {"message": "x"}}), (used,)):
-        answer = decoded(*failing, done=False)
-        assert answer.error is not None
-        assert answer.events[-1] == UsageUpdate(Usage(5, 1))
+    with Server(Reply(sse(*[each for each in (used, failing) if each], done=False))) as server:
+        answer = ask(local(server.url))
+    assert answer.error is not None
+    assert answer.events[-1] == UsageUpdate(Usage(5, 1))
 
 
 @pytest.mark.parametrize(
@@ -249,11 +140,6 @@ def test_facts_of_the_answer() -> None:
         chunk("x", "stop") | {"id": "c", "model": None},
     ).done
     assert (done.response_id, done.model) == ("a", "m2")
-
-
-def test_tool_calls_without_any_is_an_end() -> None:
-    """The word `tool_calls` without a call is a normal end: there is nothing to run."""
-    assert decoded(chunk("x", "tool_calls")).done.stop_reason is StopReason.END_TURN
 
 
 def test_an_event_named_error_is_one() -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pickle
+from dataclasses import replace
+
 import pytest
 
 from gotato_gateway import OpenAIChat, Quirks, connect
 from gotato_gateway._providers import PROVIDERS
 from gotato_gateway._retry_after import duration, rate_limits
-from gotato_py import InvalidArgument, RateLimits
+from gotato_py import InvalidArgument, Model, RateLimits
 
 from .answers import ask, local
 from .server import EVENT_STREAM, HELLO, Reply, Server
@@ -47,6 +50,21 @@ def test_what_an_adapter_says_of_itself() -> None:
     assert local("http://127.0.0.1:9/v1", quirks=Quirks(images=False)).capabilities == {"response_schema"}
     with pytest.raises(InvalidArgument, match="quirks"):
         local("http://127.0.0.1:9/v1", quirks={"images": False})
+
+
+def test_an_adapter_is_a_model() -> None:
+    """An adapter, also one of `connect`, goes wherever a Model is asked for."""
+    models: list[Model] = [OpenAIChat("m", api_key="k"), connect("ollama:m")]
+    assert [getattr(model, "name", "") for model in models] == ["openai:m", "ollama:m"]
+
+
+def test_quirks_are_values() -> None:
+    """Quirks compare, hash, travel between processes and are changed by making new ones."""
+    quirks = Quirks(extra_body={"a": 1})
+    assert pickle.loads(pickle.dumps(quirks)) == quirks == replace(Quirks(), extra_body={"a": 1})
+    assert hash(quirks) == hash(Quirks())
+    with pytest.raises(AttributeError):
+        quirks.images = False  # type: ignore[misc]  # on purpose
 
 
 def test_connect_knows_its_providers(monkeypatch: pytest.MonkeyPatch) -> None:

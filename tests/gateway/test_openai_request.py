@@ -217,3 +217,37 @@ def test_the_same_history_gives_the_same_bytes() -> None:
     assert short == chat_body("m", ModelRequest("s", history), OPENAI, "")
     end = short.index(b'],"stream"')
     assert longer[:end] == short[:end]
+
+
+def test_an_answers_other_parts_are_named_or_left_out() -> None:
+    """In an answer, JSON is text and an attachment is said to be left out: the dialect has no place for it there."""
+    answer = AssistantMessage((JSONPart([1]), ImagePart(url="https://x.example/a.png")))
+    messages = sent(ModelRequest(messages=(UserMessage("x"), answer)))["messages"]
+    assert messages[1]["content"] == "[1](an attachment was left out)"
+
+
+@pytest.mark.parametrize("signature", ["", "no json", "{}"])
+def test_a_signature_that_holds_no_details_is_not_sent(signature: str) -> None:
+    """Reasoning whose signature is unreadable goes back as its text, if it has one."""
+    quirks = quirks_for("https://openrouter.ai/api/v1", "m")
+    for text, members in (("hm", {"reasoning": "hm"}), ("", {})):
+        part = ReasoningPart(text, signature, "openai-chat:m")
+        messages = (UserMessage((TextPart("x"), part)), AssistantMessage((part, TextPart("y"))))
+        assert sent(ModelRequest(messages=messages), quirks)["messages"] == [
+            {"role": "user", "content": "x"},
+            {"role": "assistant", "content": "y"} | members,
+        ]
+
+
+def test_a_strict_schema_may_be_nested_and_refer() -> None:
+    """Strictness is decided all the way down."""
+    inner: dict[str, Any] = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
+    outer = inner | {
+        "$defs": {"a": inner},
+        "properties": {"x": {"anyOf": [inner, {"$ref": "#/$defs/a"}]}},
+        "required": ["x"],
+    }
+    assert optioned(OPENAI, response_schema=outer)["response_format"]["json_schema"]["strict"] is True
+    loose = outer | {"$defs": {"a": inner | {"additionalProperties": True}}}
+    assert "strict" not in optioned(OPENAI, response_schema=loose)["response_format"]["json_schema"]
+    assert "strict" not in optioned(OPENAI, response_schema=outer | {"items": True})["response_format"]["json_schema"]

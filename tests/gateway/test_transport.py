@@ -266,3 +266,22 @@ def test_a_line_after_the_finish_word_may_be_lost() -> None:
         answer = ask(local(server.url))
     assert answer.error is None
     assert answer.text == "Hi"
+
+
+def test_a_trickle_after_the_end_is_not_waited_for() -> None:
+    """A server that goes on for ever after `[DONE]` does not hold the answer up."""
+    with Server(Reply((piece for part in (HELLO, forever(b": still here\n\n")) for piece in part), gap=0.01)) as server:
+        started = time.monotonic()
+        assert ask(local(server.url)).text == "Hello"
+        assert time.monotonic() - started < 0.5
+        assert server.left.wait(2)
+
+
+def test_an_answer_longer_than_any_is_given_up() -> None:
+    """A body without end and without events does not fill the memory."""
+    with Server(Reply([zeros := b"x" * 1_000_000] * 300, gzip=True)) as server:
+        error = ask(local(server.url)).error
+        assert server.left.wait(5)
+    assert zeros
+    assert type(error) is ModelProtocolError
+    assert not error.retryable

@@ -9,7 +9,7 @@ import gc
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -29,7 +29,7 @@ class Interrupted(NamedTuple):
 
 
 @contextmanager
-def _no_collection() -> Iterator[None]:
+def _no_collection() -> Generator[None, None, None]:
     gc.disable()
     try:
         yield
@@ -74,11 +74,16 @@ def interrupted(act: Callable[[], object], *seconds: float) -> Interrupted:
 
 
 class LineInterrupt:
-    """Raises an interrupt before the `number`-th line of the kernel that is executed; `where` says which it was."""
+    """Raises an interrupt before the `number`-th line of the kernel that is executed; `where` says which it was.
 
-    def __init__(self, number: int, kind: type[BaseException] = KeyboardInterrupt) -> None:
+    With `opcodes_of` it is the `number`-th bytecode executed in that module instead.
+    """
+
+    def __init__(self, number: int, kind: type[BaseException] = KeyboardInterrupt, *, opcodes_of: str = "") -> None:
         self._left = number
         self._kind = kind
+        self._module = f"{KERNEL}/{opcodes_of}"
+        self._step = "opcode" if opcodes_of else "line"
         self.where = ""
 
     def __call__(self, act: Callable[[], object]) -> bool:
@@ -95,12 +100,15 @@ class LineInterrupt:
         return False
 
     def _enter(self, frame: FrameType, event: str, argument: object) -> TraceFunction | None:
-        return self._line if frame.f_code.co_filename.startswith(KERNEL) else None
+        if not frame.f_code.co_filename.startswith(self._module):
+            return None
+        frame.f_trace_opcodes = self._step == "opcode"
+        return self._count
 
-    def _line(self, frame: FrameType, event: str, argument: object) -> TraceFunction:
-        if event == "line":
+    def _count(self, frame: FrameType, event: str, argument: object) -> TraceFunction:
+        if event == self._step:
             self._left -= 1
             if self._left == 0:
                 self.where = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno} {frame.f_code.co_name}"
                 raise self._kind
-        return self._line
+        return self._count

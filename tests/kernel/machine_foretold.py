@@ -15,6 +15,7 @@ from gotato_py import (
     ErrorCode,
     Message,
     Overloaded,
+    StopReason,
     TextDelta,
     ToolCall,
     ToolCallReady,
@@ -74,9 +75,9 @@ class Answer:
         events += ready
         match self.end:
             case "done":
-                return [*events, Done("tool_calls" if ready else "end_turn", self.usage)]
+                return [*events, Done(StopReason.TOOL_CALLS if ready else StopReason.END_TURN, self.usage)]
             case "cut":
-                return [*events, Done("max_tokens", self.usage)]
+                return [*events, Done(StopReason.MAX_TOKENS, self.usage)]
             case "broken":
                 return events
             case "late":
@@ -111,7 +112,7 @@ class Foretold:
     status: str = ""
     error: str = ""
     text: str = ""
-    usage: Usage = Usage()
+    usage: Usage = field(default_factory=Usage)
     requests: int = 0
     ran: int = 0
 

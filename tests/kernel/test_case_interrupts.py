@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -13,7 +13,8 @@ from gotato_py import Event, Hooks, MemoryTranscript, Message, RetryPolicy, RunR
 from gotato_testkit import Do, Raise, Stall, call, say, think
 
 from .interrupts import interrupted
-from .laws import Stage, assert_laws
+from .laws import assert_laws
+from .stage import Stage
 
 M = TypeVar("M", bound=Message)
 
@@ -82,7 +83,7 @@ class TestC33FromACallback:
     """`KeyboardInterrupt` is raised inside something that the run calls."""
 
     def test_c33_in_a_tool(self) -> None:
-        """From a tool it ends the run: the call is closed as started, effect unknown, and the interrupt raised as it is."""
+        """From a tool it ends the run: the call is closed as started, effect unknown, and the same interrupt raised."""
         raised = KeyboardInterrupt("from the tool")
 
         def stop(n: int) -> None:
@@ -187,5 +188,5 @@ class TestC33FromACallback:
 
 
 @contextmanager
-def _nothing() -> Iterator[None]:
+def _nothing() -> Generator[None, None, None]:
     yield

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import time
 import warnings
@@ -13,10 +14,15 @@ from gotato_py import Event, Hooks, Limits, Overloaded, RetryPolicy, ToolContext
 from gotato_testkit import ManualClock, Raise, Step, call, say, think
 
 from .interrupts import LineInterrupt, interrupted
-from .laws import Stage, assert_laws
+from .laws import assert_laws
+from .stage import Stage
 
 POINTS = 125
 """Random moments for each of the four ways to be interrupted by a real signal."""
+
+
+QUARTERS = range(4) if os.environ.get("HYPOTHESIS_PROFILE", "dev") != "dev" else range(1)
+"""Which quarters of the kernel's lines are tried: all but in the profile for every day."""
 
 
 class SoftTimeLimit(Exception):  # named as task queues name theirs
@@ -122,29 +128,44 @@ def test_c33_by_real_signals(go: Callable[[Stage], object], twice: bool) -> None
     assert hits > POINTS / 4
 
 
+@pytest.mark.parametrize("quarter", QUARTERS)
 @pytest.mark.parametrize(
     ("make", "go", "kind", "step"),
     [
         (smooth, run_of, KeyboardInterrupt, 1),
         (smooth, stream_of, KeyboardInterrupt, 1),
         (smooth, run_of, SoftTimeLimit, 3),
-        (rough, run_of, KeyboardInterrupt, 7),
-        (rough, stream_of, SoftTimeLimit, 7),
+        (rough, run_of, KeyboardInterrupt, 5),
+        (rough, stream_of, SoftTimeLimit, 5),
     ],
 )
 def test_c33_at_the_lines_of_the_kernel(
-    make: Callable[[], Stage], go: Callable[[Stage], object], kind: type[BaseException], step: int
+    make: Callable[[], Stage], go: Callable[[Stage], object], kind: type[BaseException], step: int, quarter: int
 ) -> None:
     """Before any line that a run executes an interrupt comes out as it is, and the next run closes what it left open.
 
     No line is excepted: an event is told once, and what was committed is told, wherever the interrupt came.
     """
+    assert_every(make, go, lambda number: LineInterrupt(number, kind), range(1 + quarter * step, 100_000, 4 * step))
+
+
+@pytest.mark.parametrize("go", [run_of, stream_of])
+def test_c33_at_every_bytecode_of_the_loop(go: Callable[[Stage], object]) -> None:
+    """An interrupt that comes while an event is handed out, between one generator and the next, is not lost either."""
+    assert_every(smooth, go, lambda number: LineInterrupt(number, opcodes_of="_loop.py"), range(1, 100_000))
+
+
+def assert_every(
+    make: Callable[[], Stage],
+    go: Callable[[Stage], object],
+    interrupt: Callable[[int], LineInterrupt],
+    numbers: range,
+) -> None:
+    """Interrupts one run after another, each at the next of these numbers, until one comes to its end undisturbed."""
     swallowed: list[str] = []
     broken: list[str] = []
-    number = 1
-    while True:
-        stage = make()
-        line = LineInterrupt(number, kind)
+    for number in numbers:
+        stage, line = make(), interrupt(number)
         came_out = line(lambda stage=stage: go(stage))  # type: ignore[misc]  # bound at once
         if not line.where:
             break
@@ -154,7 +175,6 @@ def test_c33_at_the_lines_of_the_kernel(
             assert_laws(stage, repair=True)
         except AssertionError as error:
             broken.append(f"{line.where}: {error}".splitlines()[0])
-        number += step
-    assert number > 1000
+    assert number > numbers.start + 50
     assert swallowed == []
     assert broken == []

@@ -17,7 +17,8 @@ import gotato_testkit
 from gotato_py import AgentClosed, Cancelled, Event, Hooks, RunResult, RunStatus, TextDelta
 from gotato_testkit import Do, Stall, call, say
 
-from .laws import Stage, assert_laws
+from .laws import assert_laws
+from .stage import Stage
 
 ROOTS = [str(Path(module.__file__ or "").parents[1]) for module in (gotato_py, gotato_testkit)]
 

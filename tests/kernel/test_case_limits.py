@@ -24,7 +24,8 @@ from gotato_py import (
 )
 from gotato_testkit import ScriptedModel, Step, call, say
 
-from .laws import Stage, assert_laws, history
+from .laws import assert_laws
+from .stage import Stage, history
 
 
 def ping(n: int = 0) -> str:

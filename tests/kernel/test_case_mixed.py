@@ -30,7 +30,8 @@ from gotato_py import (
 )
 from gotato_testkit import Do, ManualClock, Raise, Stall, call, say, think
 
-from .laws import Stage, assert_invariants, assert_laws
+from .laws import assert_invariants, assert_laws
+from .stage import Stage
 
 
 def work(use: ToolContext[object], how: str = "well") -> object:

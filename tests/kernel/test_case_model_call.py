@@ -31,7 +31,8 @@ from gotato_py import (
 )
 from gotato_testkit import Do, ManualClock, Raise, Stall, call, say, think
 
-from .laws import Stage, assert_laws
+from .laws import assert_laws
+from .stage import Stage
 
 NOW = RetryPolicy(base=0.0, jitter=0.0)
 """Retries without waiting."""

@@ -22,7 +22,8 @@ from gotato_py import (
 )
 from gotato_testkit import call, say, think
 
-from .laws import Stage, assert_laws
+from .laws import assert_laws
+from .stage import Stage
 
 
 def add(a: int, b: int) -> int:

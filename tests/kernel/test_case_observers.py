@@ -25,7 +25,8 @@ from gotato_py import (
 )
 from gotato_testkit import ManualClock, Raise, ScriptedModel, SequentialIds, Step, call, say, think
 
-from .laws import Stage, assert_laws, history
+from .laws import assert_laws
+from .stage import Stage, history
 
 
 def work(use: ToolContext[object], n: int) -> str:

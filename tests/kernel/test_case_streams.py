@@ -23,7 +23,8 @@ from gotato_py import (
 )
 from gotato_testkit import call, say
 
-from .laws import Stage, assert_laws
+from .laws import assert_laws
+from .stage import Stage
 
 M = TypeVar("M", bound=Message)
 

@@ -27,7 +27,8 @@ from gotato_py import (
 )
 from gotato_testkit import Do, ManualClock, Raise, Stall, Wait, call, say
 
-from .laws import Stage, assert_laws
+from .laws import assert_laws
+from .stage import Stage
 
 ONE_SECOND = Limits(run_timeout=1.0)
 HOUR = 3600.0

@@ -28,7 +28,8 @@ from gotato_py import (
 )
 from gotato_testkit import call, say
 
-from .laws import Stage, assert_laws
+from .laws import assert_laws
+from .stage import Stage
 
 
 class Odd:
@@ -243,7 +244,7 @@ class TestC20AHugeResult:
     LIMIT = 1000
 
     def test_c20_fifty_megabytes(self) -> None:
-        """The model gets head and tail within the limit, cut between characters, and one line that says what is missing."""
+        """The model gets head and tail within the limit, cut between characters, and a line saying what is missing."""
         huge = "начало" + "й" * 25_000_000 + "конец"
         stage = played(lambda: huge)
         (message,) = stage.results

@@ -1,4 +1,4 @@
-"""One agent under everything at once: random scripts, faults, cancels and interrupts, and the six invariants after each."""
+"""One agent under everything at once: scripts, faults, cancels and interrupts, and the six invariants after each."""
 
 from __future__ import annotations
 
@@ -35,6 +35,7 @@ from gotato_py import (
     RunResult,
     RunStatus,
     RunStream,
+    StopReason,
     TextDelta,
     ToolMessage,
     Usage,
@@ -129,10 +130,12 @@ def take(world: World, plan: Plan, message: str | None, outcome: Outcome) -> Non
                 leave(stream, plan, outcome)
         case "left open":
             stream = agent.stream(message, timeout=timeout)
-            leave(stream, plan, outcome)
-            if outcome.left and agent.status == "running":
-                world.expect_busy()
-            stream.close()
+            try:
+                leave(stream, plan, outcome)
+                if outcome.left and agent.status == "running":
+                    world.expect_busy()
+            finally:
+                stream.close()
         case "drop":
             leave(agent.stream(message, timeout=timeout), plan, outcome)
         case _:
@@ -202,11 +205,11 @@ def assert_result(world: World, result: RunResult[Any], before: tuple[Message, .
 
 def assert_next_run_works(world: World) -> None:
     """Whatever happened, the next run completes, on a request that ends with what was just said."""
+    result = None
     try:
         result = world.agent.run("next", check=not world.limited)
-    except InvalidArgument as error:
-        assert "max_message_bytes" in str(error)
-        result = None
+    except InvalidArgument:
+        assert world.limited, "the message is too long only for small limits"
     assert world.agent.status == "idle"
     if result is None or not result.ok:
         result = world.build().run("next")
@@ -257,7 +260,7 @@ class Machine(RuleBasedStateMachine):
 
 
 def test_the_invariants_hold_whatever_happens() -> None:
-    """After any run, whatever its script, its faults and its caller did, all six invariants hold and the next run works."""
+    """After any run, whatever its script, its faults and its caller did, the invariants hold and the next run works."""
     run_state_machine_as_test(Machine, settings=settings(stateful_step_count=8))
 
 
@@ -322,7 +325,7 @@ def test_nobody_watching_changes_nothing(plan: Plan, faults: list[Fault]) -> Non
 # Interrupts at every line of the kernel
 
 KERNEL = str(Path(gotato_py.__file__).parent)
-LONG = (
+LONG: tuple[kit.Step, ...] = (
     [TextDelta("I look"), ReasoningDelta("hm"), ReasoningDone("s", "d:f"), kit.Raise(RateLimited("wait"))],
     [TextDelta("I will"), ask("act", {"do": "charge"}), ask("nothing", {}), ask("add", {"a": 1, "b": 2}), Done()],
     [ask("act", {"do": "raise ValueError"}), Done(usage=Usage(5, 5))],
@@ -410,7 +413,7 @@ def test_a_signal_handler_may_cancel_at_any_line_of_the_kernel() -> None:
 
 def test_calls_of_an_answer_that_its_provider_broke_off_never_run() -> None:
     """Calls in an answer whose own end says cancelled, error or content_filter are not run, and the run goes on."""
-    for reason in ("cancelled", "error", "content_filter"):
+    for reason in (StopReason.CANCELLED, StopReason.ERROR, StopReason.CONTENT_FILTER):
         world = World()
         world.steps.append([ask("add", {"a": 1, "b": 2}), Done(reason)])
         result = world.agent.run("do it")

@@ -126,7 +126,7 @@ def test_charged_usage_counts_against_the_limit() -> None:
     assert len(model.requests) == 1
 
 
-@pytest.mark.parametrize("steps", [[kit.Stall()], [kit.say("half an")[:-1] + (kit.Stall(),)]])
+@pytest.mark.parametrize("steps", [[kit.Stall()], [(*kit.say("half an")[:-1], kit.Stall())]])
 def test_a_timeout_on_the_outermost_ends_all_of_them(steps: list[kit.Step]) -> None:
     """When the innermost model stalls, the outermost's timeout ends every level at that moment."""
     clock = kit.ManualClock()

@@ -79,6 +79,8 @@ def test_echo_answers_a_message_without_text() -> None:
         ("What is the weather in New York, Rome and Rio de Janeiro?",
          ['weather(city="New York")', 'weather(city="Rome")', 'weather(city="Rio de Janeiro")']),
         ("How warm is it in Oslo? And what is 17 * 23?", ['weather(city="Oslo")', 'calculate(expression="17 * 23")']),
+        ("What is 1,000 times 3?", ['calculate(expression="1000 * 3")']),
+        ("12 divided by 4 and 1 PLUS 2", ['calculate(expression="12 / 4")', 'calculate(expression="1 + 2")']),
         ("2+2", ['calculate(expression="2+2")']),
         ("(3 + 4) * 2, then 2 ** 10.", ['calculate(expression="(3 + 4) * 2")', 'calculate(expression="2 ** 10")']),
         ("What time is it?", ["now()"]),
@@ -134,6 +136,12 @@ def test_the_demo_model_takes_tools_of_any_schema() -> None:
     """Schemas without properties, or with `true` for one, do no harm."""
     odd = FakeTool("odd", "it ran", schema={"type": "object", "properties": {"x": True, "y": {"type": "array"}}})
     assert Agent(DemoModel(), tools=[odd, FakeTool("bare", "it did")]).run("odd, bare").text == "it ran. it did."
+
+
+def test_a_very_long_prompt_takes_no_time() -> None:
+    """Only the beginning of an endless prompt is read, so that no pattern runs away."""
+    endless = "(" * 50_000 + "1 " * 50_000 + "A " * 50_000
+    assert "no tool fits" in Agent(DemoModel(), tools=TOOLS).run(endless).text
 
 
 def test_each_question_is_answered_by_its_own_calls() -> None:

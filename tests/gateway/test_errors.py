@@ -1,0 +1,154 @@
+"""Refusals and lost connections that no wire case covers, as typed errors."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+import requests
+
+from gotato_gateway._error_body import read_error_body
+from gotato_gateway._errors import Origin, refusal
+from gotato_py import ConnectionFailed, InvalidRequest
+
+from .answers import ask, local
+from .server import EVENT_STREAM, Reply, Server, unanswered_port
+
+
+def test_no_connection_in_time() -> None:
+    """A host that does not answer the connect within `connect_timeout` is ConnectionFailed."""
+    with unanswered_port() as port:
+        started = time.monotonic()
+        answer = ask(local(f"http://127.0.0.1:{port}/v1", connect_timeout=0.2))
+        assert 0.15 < time.monotonic() - started < 2
+    assert type(answer.error) is ConnectionFailed
+    assert "within 0.2 s" in str(answer.error)
+
+
+def test_a_request_larger_than_a_limit_per_minute_is_invalid() -> None:
+    """A request that no waiting can make fit is InvalidRequest, though the server calls it a rate limit."""
+    said = (
+        b'{"error":{"message":"Request too large for model `m` on tokens per minute (TPM): Limit 6000, Requested 9000",'
+        b'"type":"tokens","code":"rate_limit_exceeded"}}'
+    )
+    for status in (413, 429):
+        error = refusal(status, {}, read_error_body(said), Origin("groq"), 0.0)
+        assert (error.code, error.retryable) == ("invalid_request", False)
+
+
+def test_output_that_the_provider_refuses_is_a_protocol_error() -> None:
+    """Groq's refusal of the model's own call may be retried: the next answer can be another."""
+    said = b'{"error":{"message":"Failed to call a function.","code":"tool_use_failed","failed_generation":"<x>"}}'
+    error = refusal(400, {}, read_error_body(said), Origin("groq"), 0.0)
+    assert (error.code, error.retryable) == ("model_protocol_failure", True)
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [
+        (403, "authentication_failed"),
+        (408, "overloaded"),
+        (409, "overloaded"),
+        (502, "overloaded"),
+        (529, "overloaded"),
+        (404, "invalid_request"),
+        (422, "invalid_request"),
+        (401, "authentication_failed"),
+    ],
+)
+def test_a_status_alone_decides_where_nothing_else_does(status: int, code: str) -> None:
+    """A refusal without a body is classified by its status."""
+    assert refusal(status, {}, read_error_body(b""), Origin("p"), 0.0).code == code
+
+
+def test_an_html_page_of_a_proxy_is_named() -> None:
+    """A 502 page of a proxy is Overloaded, and its HTML is not in the message."""
+    error = refusal(502, {}, read_error_body(b"<html>secret page</html>"), Origin("p"), 0.0)
+    assert (error.code, error.retryable) == ("overloaded", True)
+    assert "HTML" in str(error)
+    assert "secret page" not in str(error)
+
+
+def test_an_endless_error_body_is_not_read_to_its_end() -> None:
+    """Of a refusal's body only the beginning is read."""
+    with Server(Reply((b"x" * 8192 for _ in range(10_000)), 500, EVENT_STREAM)) as server:
+        answer = ask(local(server.url))
+    assert answer.error is not None
+    assert answer.error.status == 500
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"{",
+        b"[]",
+        b"null",
+        b'"x"',
+        b"[1]",
+        b'{"error":[[[[[[["x"]]]]]]]}',
+        b"\xff\xfe",
+        b'{"error":{"message":{"a":1}}}',
+        b"[" * 100_000,
+    ],
+)
+def test_no_body_breaks_the_reader(body: bytes) -> None:
+    """Whatever a body is, reading it gives an error of the status."""
+    assert refusal(500, {}, read_error_body(body), Origin("p"), 0.0).code == "overloaded"
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "said"),
+    [
+        (
+            b'{"error": {"message": "proxy: {\\"error\\": {\\"message\\": \\"prompt is too long\\"}}. Group=x"}}',
+            "context_overflow",
+            "prompt is too long",
+        ),
+        (
+            b'data: {"error": {"message": "no credits", "code": "insufficient_quota"}}\n\n',
+            "quota_exhausted",
+            "no credits",
+        ),
+        (
+            b'{"error": {"message": "Provider error", "metadata": {"raw": "{\\"message\\": \\"too cold\\"}"}}}',
+            "invalid_request",
+            "too cold",
+        ),
+        (b'{"error": {"message": "flagged", "metadata": {"reasons": ["x"]}}}', "content_filtered", "flagged"),
+        (b'{"errors": [{"message": "first"}, {"message": "second"}]}', "invalid_request", "first"),
+        (
+            b'{"message": "odd {thing", "details": {"error_code": "enforced_spend_limit_reached"}}',
+            "quota_exhausted",
+            "odd",
+        ),
+        (b"plain words", "invalid_request", "plain words"),
+        (b"{broken", "invalid_request", "{broken"),
+        (b"", "invalid_request", "did not say why"),
+    ],
+)
+def test_what_a_body_says_is_found(body: bytes, code: str, said: str) -> None:
+    """The innermost message and the codes are found behind proxies, in lists, in streams and in plain text."""
+    error = refusal(400, {}, read_error_body(body), Origin("p"), 0.0)
+    assert error.code == code
+    assert said in str(error)
+
+
+def test_unusable_proxy_settings_are_no_bad_luck() -> None:
+    """A proxy that no request can be sent to is InvalidRequest, and its URL with its password is not shown."""
+    with requests.Session() as session:
+        session.proxies = {"http": "http://user:hunter22@[broken"}
+        error = ask(local("http://127.0.0.1:9/v1", session=session)).error
+    assert type(error) is InvalidRequest
+    assert "hunter22" not in str(error)
+
+
+def test_a_proxy_that_is_not_there_may_come_back() -> None:
+    """A proxy that refuses the connection is ConnectionFailed, and is named as the proxy."""
+    with Server(Reply()) as server:
+        port = server.port
+    with requests.Session() as session:
+        session.proxies = {"http": f"http://127.0.0.1:{port}"}
+        error = ask(local("http://api.example.test/v1", session=session)).error
+    assert type(error) is ConnectionFailed
+    assert error.retryable
+    assert "proxy" in str(error)
