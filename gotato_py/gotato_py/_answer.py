@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 
+from ._log import debug
 from ._mapping import EMPTY, FrozenMapping
 from ._value import unchecked
 from .messages import AssistantMessage
@@ -22,8 +22,6 @@ from .model_errors import ModelProtocolError
 from .parts import NO_USAGE, Part, ReasoningPart, StopReason, TextPart, ToolCall, Usage
 
 _make_message = unchecked(AssistantMessage)
-
-log = logging.getLogger("gotato_py")
 
 UNFINISHED_CALLS = "unfinished_calls"
 """Metadata key: the calls of an interrupted answer, as `{"name": …, "arguments": raw text}`; they never run."""
@@ -126,7 +124,7 @@ class Answer:
             except interrupts:
                 raise
             except Exception as error:
-                log.debug("closing the model's stream raised %s", type(error).__name__)
+                debug("closing the model's stream raised %s", type(error).__name__)
         self.stream = None
 
     def is_empty(self) -> bool:

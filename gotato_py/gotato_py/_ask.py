@@ -40,8 +40,8 @@ def ask(run: Run, request: ModelRequest) -> Generator[Event, None, Answer | None
             delay = delay_before_next(run.setup.retry, number, error, run.scope)
             discard(run, error)
             if run.listening:
-                run.emit(ModelRetry, number, delay, error_info(error))
-                yield from run.drain()
+                run.announcer.emit(ModelRetry, number, delay, error_info(error))
+                yield from run.announcer.drain()
             run.scope.wait(delay)
             number += 1
             continue
@@ -72,7 +72,7 @@ def _attempt(run: Run, request: ModelRequest, answer: Answer) -> Generator[Event
         for event in events:
             _announce(run, answer, event)
             if run.outbox:
-                yield from run.drain()
+                yield from run.announcer.drain()
     finally:
         events.close()
         run.model_s += setup.monotonic() - began
@@ -84,21 +84,21 @@ def _attempt(run: Run, request: ModelRequest, answer: Answer) -> Generator[Event
 
 
 def _announce(run: Run, answer: Answer, event: ModelEvent) -> None:
-    if answer.delivered and "message" not in run.open:
-        run.emit(MessageStart, answer.id)
+    if answer.delivered and "message" not in run.announcer.open:
+        run.announcer.emit(MessageStart, answer.id)
     if type(event) is TextDelta:
-        run.emit(MessageUpdate, well_formed(event.text))
+        run.announcer.emit(MessageUpdate, well_formed(event.text))
     elif isinstance(event, ReasoningDelta):
-        run.emit(ReasoningUpdate, well_formed(event.text))
+        run.announcer.emit(ReasoningUpdate, well_formed(event.text))
     elif isinstance(event, ToolCallDelta):
-        run.emit(ToolCallUpdate, event.index, well_formed(event.name), well_formed(event.fragment))
+        run.announcer.emit(ToolCallUpdate, event.index, well_formed(event.name), well_formed(event.fragment))
     elif isinstance(event, RateLimits):
-        run.emit(RateLimitsUpdate, event)
+        run.announcer.emit(RateLimitsUpdate, event)
 
 
 def discard(run: Run, error: GotatoError | None) -> None:
     """Takes back what was shown of the answer in the making."""
     run.answer = None
-    started = run.open.get("message")
+    started = run.announcer.open.get("message")
     if started is not None:
-        run.emit(MessageDiscarded, started.message_id, error_info(error))
+        run.announcer.emit(MessageDiscarded, started.message_id, error_info(error))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Generator
 
 from ._bounds import check_call, check_next_turn, count_repeats, limited
 from ._closing import commit_result, end_execution, refused
+from ._log import debug
 from ._mapping import EMPTY, FrozenMapping
 from ._progress import Progress
 from ._run import Ending, Run, store_failure
@@ -20,8 +20,6 @@ from .normalise import bound_parts, describe_exception, normalise
 from .parts import Part, StopReason, TextPart, ToolCall, ToolResultStatus
 from .result import RunStatus
 from .tools import ToolContext, drop_progress, make_context
-
-log = logging.getLogger("gotato_py")
 
 _INCOMPLETE = {
     StopReason.MAX_TOKENS: "the answer was cut off by its token limit (max_tokens)",
@@ -65,11 +63,11 @@ def run_batch(run: Run, message: AssistantMessage) -> Generator[Event, None, Non
             bound, arguments = prepared
             use = _begin(run, bound, call, key, index, arguments)
             if run.outbox:
-                yield from run.drain()
+                yield from run.announcer.drain()
             result = _execute(run, bound, use)
             _finish(run, use, arguments, result)
         if run.outbox:
-            yield from run.drain()
+            yield from run.announcer.drain()
 
 
 def _begin(
@@ -99,7 +97,7 @@ def _begin(
     run.tool_calls += 1
     run.executing = (key, call.name, run.setup.monotonic())
     if run.listening:
-        run.emit(ToolExecutionStart, key, call.name, call.id)
+        run.announcer.emit(ToolExecutionStart, key, call.name, call.id)
     return use
 
 
@@ -123,7 +121,7 @@ def _execute(run: Run, bound: BoundTool, use: ToolContext[object]) -> ToolResult
                 ToolResultStatus.TIMED_OUT if raised.code is ErrorCode.DEADLINE_EXCEEDED else ToolResultStatus.CANCELLED
             )
         error = describe_exception(raised, run.setup.interrupts)
-        log.debug("tool %s raised %s", use.name, exception, exc_info=not isinstance(raised, ToolError))
+        debug("tool %s raised %s", use.name, exception, exc_info=not isinstance(raised, ToolError))
     if error:
         error = text_of(bound_parts((TextPart(error),), run.setup.bounds.result_bytes))
         parts = (TextPart(OUTCOME_WORDS[status] + error),)

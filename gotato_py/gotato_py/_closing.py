@@ -33,7 +33,7 @@ def commit_result(run: Run, result: ToolResult) -> None:
     """Commits the result of a call and announces it."""
     kept = run.commit(_make_message(result, run.setup.ids("message")))
     if run.listening:
-        run.emit(ToolResultCommitted, kept)
+        run.announcer.emit(ToolResultCommitted, kept)
 
 
 def close_calls(run: Run, why: GotatoError | None) -> None:
@@ -77,28 +77,28 @@ def end_execution(run: Run, status: ToolResultStatus, exception: str) -> None:
         return
     key, name, began = run.executing
     elapsed = run.setup.monotonic() - began
-    if "tool" in run.open:
-        run.emit(ToolExecutionEnd, key, name, status, EXECUTED[status], exception, elapsed)
+    if "tool" in run.announcer.open:
+        run.announcer.emit(ToolExecutionEnd, key, name, status, EXECUTED[status], exception, elapsed)
     run.executing = None
     run.tool_s += elapsed
 
 
 def announce_answer(run: Run, message: AssistantMessage) -> None:
     """Announces an answer that is committed."""
-    if "message" not in run.open:  # a model may give all of it in its Done alone
-        run.emit(MessageStart, message.id)
-    run.emit(MessageEnd, message)
+    if "message" not in run.announcer.open:  # a model may give all of it in its Done alone
+        run.announcer.emit(MessageStart, message.id)
+    run.announcer.emit(MessageEnd, message)
 
 
 def _tell_rest(run: Run) -> None:
     """Announces what was committed before an interrupt and not announced any more."""
-    for message in run.messages_after(run.last_told):
+    for message in run.messages_after(run.announcer.last_told):
         if isinstance(message, ToolMessage):
-            run.emit(ToolResultCommitted, message)
+            run.announcer.emit(ToolResultCommitted, message)
         elif isinstance(message, AssistantMessage):
             announce_answer(run, message)
         else:
-            run.emit(MessageEnd, message)
+            run.announcer.emit(MessageEnd, message)
 
 
 def _close_answer(run: Run) -> None:
@@ -124,8 +124,8 @@ def _close_answer(run: Run) -> None:
 
 def close_turn(run: Run) -> None:
     """Ends the turn, if one is open."""
-    if "turn" in run.open:
-        run.emit(TurnEnd, run.turn_usage, run.stop_reason, run.setup.monotonic() - run.turn_started)
+    if "turn" in run.announcer.open:
+        run.announcer.emit(TurnEnd, run.turn_usage, run.stop_reason, run.setup.monotonic() - run.turn_started)
 
 
 def close_run(run: Run, release: Callable[[Run], None]) -> None:
@@ -138,8 +138,8 @@ def close_run(run: Run, release: Callable[[Run], None]) -> None:
         run.ledger = Ledger()
     if run.status is None:
         run.status, run.error = RunStatus.CANCELLED, Cancelled("the run was interrupted", operation="Agent.run")
-    run.tell()
-    if "agent" not in run.open:  # nobody listens, or agent_start was never told, or agent_end already
+    run.announcer.go_on()
+    if "agent" not in run.announcer.open:  # nobody listens, or agent_start was never told, or agent_end already
         run.listening = False
     try:
         if run.listening and run.interrupted:
@@ -160,13 +160,13 @@ def close_run(run: Run, release: Callable[[Run], None]) -> None:
     last: Event | None = None
     try:
         if run.listening:
-            last = run.emit(AgentEnd, run.status.value, error_info(run.error), run.usage)
+            last = run.announcer.emit(AgentEnd, run.status.value, error_info(run.error), run.usage)
     finally:
-        if run.telling is None and "agent" not in run.open:  # else the next entry tells it
+        if run.announcer.is_told() and "agent" not in run.announcer.open:  # else the next entry tells it
             run.ended = run.begun
             release(run)
-    if last is not None and run.outbox is not None:
-        run.outbox.append(last)
+    if last is not None:
+        run.announcer.tell_stream(last)
 
 
 def _fail(run: Run, error: Exception) -> None:

@@ -70,7 +70,7 @@ def open_transcript(run: Run, known: Ledger | None, opening: UserMessage | None)
         if known is not None and known.continues(messages):
             run.ledger = known
         run.ledger.catch_up(transcript)
-        run.last_before = run.last_told = messages[-1].id if messages else ""
+        run.last_before = run.announcer.last_told = messages[-1].id if messages else ""
         _check_history(run.ledger.history)
         _check_opening(messages, opening)
         begin_run = getattr(transcript, "begin_run", None)

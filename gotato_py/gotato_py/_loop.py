@@ -33,7 +33,9 @@ def drive(
         yield from _turns(run, opening)
         run.status = RunStatus.COMPLETED
     except BaseException as raised:  # every end of a run is an outcome
-        if not run.left or not isinstance(raised, GeneratorExit):  # an interrupt here drops what is at an event, too
+        if not run.announcer.left or not isinstance(
+            raised, GeneratorExit
+        ):  # an interrupt here drops what is at an event, too
             interrupt = raised if _set_outcome(run, raised) else None
         elif not run.given_up:  # nobody closed the stream: it was dropped, perhaps in the collector's thread
             run.scope.cancel("the stream was dropped")
@@ -50,7 +52,7 @@ def drive(
             return
     close_run(run, release)
     if run.outbox:
-        yield from run.drain()
+        yield from run.announcer.drain()
     if interrupt is not None:
         raise interrupt
 
@@ -58,13 +60,13 @@ def drive(
 def _turns(run: Run, opening: UserMessage | None) -> Generator[Event, None, None]:
     run.begun = True
     if run.listening:
-        run.emit(AgentStart)
+        run.announcer.emit(AgentStart)
     close_calls(run, None)
     if opening is not None:
         check_room(run)
         run.commit_user(opening if opening.id else replace(opening, id=run.setup.ids("message")))
     if run.outbox:
-        yield from run.drain()
+        yield from run.announcer.drain()
     try:
         while not (yield from take_turn(run)):
             pass

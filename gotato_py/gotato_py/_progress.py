@@ -26,7 +26,7 @@ class Progress:
         limits = self._run.setup.limits
         size = len(text.encode("utf-8", "replace"))
         with self._lock:
-            started = self._run.open.get("tool")
+            started = self._run.announcer.open.get("tool")
             if started is None or started.key != self._key:
                 return  # told after the call had ended
             if limits.max_tool_progress_updates is not None and self._updates >= limits.max_tool_progress_updates:
@@ -35,4 +35,4 @@ class Progress:
                 return
             self._updates += 1
             self._bytes += size
-            self._run.emit(ToolExecutionUpdate, self._key, self._name, well_formed(text))
+            self._run.announcer.emit(ToolExecutionUpdate, self._key, self._name, well_formed(text))

@@ -47,7 +47,7 @@ class Setup:
 
     __slots__ = (
         "agent_id", "bounds", "builder", "clock", "extensions", "ids", "instructions", "interrupts", "limits", "model",
-        "model_name", "monotonic", "name", "options", "retry", "toolset", "transcript",
+        "model_name", "monotonic", "name", "options", "retry", "time", "toolset", "transcript",
     )  # fmt: skip
 
     agent_id: str
@@ -64,6 +64,7 @@ class Setup:
     retry: RetryPolicy
     clock: Clock
     monotonic: Callable[[], float]
+    time: Callable[[], float]
     ids: Ids
     bounds: Bounds
     interrupts: tuple[type[BaseException], ...]

@@ -29,7 +29,7 @@ def take_turn(run: Run) -> Generator[Event, None, bool]:
     request = next_request(run)
     if run.listening:
         _announce_context(run, request)
-        yield from run.drain()
+        yield from run.announcer.drain()
     answer = yield from ask(run, request)
     finished = True
     if answer is not None:
@@ -41,7 +41,7 @@ def take_turn(run: Run) -> Generator[Event, None, bool]:
         run.message = None
     close_turn(run)
     if run.outbox:
-        yield from run.drain()
+        yield from run.announcer.drain()
     return finished
 
 
@@ -62,18 +62,19 @@ def wrap_up(run: Run, why: GotatoError | None) -> Generator[Event, None, None]:
 
 def _open_turn(run: Run) -> None:
     run.turn += 1
+    run.announcer.turn = run.turn
     run.turn_usage = NO_USAGE
     run.stop_reason = StopReason.NONE
     run.turn_started = run.setup.monotonic()
     if run.listening:
-        run.emit(TurnStart)
+        run.announcer.emit(TurnStart)
 
 
 def _announce_context(run: Run, request: ModelRequest) -> None:
     hasher = run.hasher
     prefix = max(0, len(request.messages) - 1)
     told: LazyHash | str = "" if hasher is None else LazyHash(lambda: hasher.hash_before(request.messages, prefix))
-    run.emit(ContextBuilt, told, len(request.messages), len(request.tools))
+    run.announcer.emit(ContextBuilt, told, len(request.messages), len(request.tools))
 
 
 def commit_answer(run: Run, answer: Answer) -> AssistantMessage:

@@ -81,7 +81,7 @@ class Agent:
         made.options = setup.a_kind("model_options", model_options, ModelOptions)
         made.retry = setup.a_kind("retry", retry, RetryPolicy)
         made.clock = setup.a_clock(clock)
-        made.monotonic = made.clock.monotonic
+        made.monotonic, made.time = made.clock.monotonic, made.clock.time
         made.interrupts = setup.interrupts_of(interrupts)
         self._slot = Slot()
 

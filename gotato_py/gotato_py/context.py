@@ -6,9 +6,9 @@ panel on the tail message that is never committed. Everything before the tail is
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
 from typing import Any, Protocol, overload
 
 from ._fields import Text, field, mapping, wrong
@@ -152,9 +152,14 @@ def breakpoints(system: str, tools: Sequence[ToolSpec], messages: Sequence[Messa
     return _MARKS[bool(system), bool(tools)] + tail
 
 
+def _hashlib() -> Any:  # Any: the module is not known before it is imported
+    """Imported when the first hash is asked for: it loads OpenSSL, which most programs here never need."""
+    return import_module("hashlib")
+
+
 def _digest(state: str, told: object) -> str:
     text = json.dumps(told, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-    return hashlib.blake2b((state + text).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    return str(_hashlib().blake2b((state + text).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest())
 
 
 class PrefixHasher:

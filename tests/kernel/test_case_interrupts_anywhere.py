@@ -175,6 +175,6 @@ def assert_every(
             assert_laws(stage, repair=True)
         except AssertionError as error:
             broken.append(f"{line.where}: {error}".splitlines()[0])
-    assert number > numbers.start + 50
+    assert number > numbers.start + 20
     assert swallowed == []
     assert broken == []

@@ -1,0 +1,167 @@
+"""How events are told: made only for listeners, in order, each to every listener once, whatever interrupts it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from itertools import repeat
+from operator import call, length_hint
+from typing import Any
+
+from ._event import ErrorInfo, EventHeader
+from ._log import warn
+from ._setup import Setup
+from ._value import unchecked
+from .errors import ErrorCode
+from .events import (
+    AgentEnd,
+    AgentStart,
+    Event,
+    ExtensionFailed,
+    MessageDiscarded,
+    MessageEnd,
+    MessageStart,
+    ToolExecutionEnd,
+    ToolExecutionStart,
+    ToolResultCommitted,
+    TurnEnd,
+    TurnStart,
+)
+from .extensions import Extension
+from .normalise import describe_exception
+
+_OPENS: dict[object, str] = {
+    AgentStart: "agent",
+    TurnStart: "turn",
+    MessageStart: "message",
+    ToolExecutionStart: "tool",
+}
+_CLOSES: dict[object, str] = {
+    AgentEnd: "agent",
+    TurnEnd: "turn",
+    MessageEnd: "message",
+    MessageDiscarded: "message",
+    ToolExecutionEnd: "tool",
+}
+_COMMITTED = (MessageEnd, ToolResultCommitted)
+_makers: dict[object, Callable[..., EventHeader]] = {}  # constructors without checks, each made at first use
+
+
+class Announcer:
+    """Tells one run's events to the observers and, through `outbox`, to the stream.
+
+    An event that stands in `_telling` is told: an interrupt may come at any bytecode, but going on takes up where it
+    stopped. `open` holds what was told to have started and not to have ended, so that the closing ends just that.
+    """
+
+    __slots__ = (
+        "_observers",
+        "_run_id",
+        "_setup",
+        "_telling",
+        "last_told",
+        "left",
+        "open",
+        "outbox",
+        "sequence",
+        "turn",
+    )
+
+    def __init__(self, setup: Setup, run_id: str, *, streaming: bool) -> None:
+        self._setup = setup
+        self._run_id = run_id
+        self._observers = tuple([extension.observe for extension in setup.extensions])
+        self._telling: tuple[Any, tuple[Extension, ...], Iterator[Callable[[Event], object]]] | None = None
+        self.outbox: deque[Event] | None = deque() if streaming else None
+        self.open: dict[str, Any] = {}  # "agent", "turn", "message", "tool": each with its start event
+        self.sequence = 0
+        self.turn = 0
+        self.last_told = ""  # the id of the last message that was announced as committed
+        self.left = False  # the stream was closed or dropped at an event
+
+    def emit(self, kind: Callable[..., EventHeader], *fields: Any) -> Event:  # Any: the fields of the kind
+        """Makes an event and tells it; the stream gets the last one only when the agent is free (`tell_stream`)."""
+        if self._telling is not None:
+            self.go_on()
+        make = _makers.get(kind) or _makers.setdefault(kind, unchecked(kind))
+        setup = self._setup
+        event: Any = make(setup.agent_id, self._run_id, self.sequence + 1, self.turn, setup.time(), *fields)
+        listeners = self._observers
+        if self.outbox is not None and kind is not AgentEnd:
+            listeners = (self.outbox.append, *listeners)
+        self._telling = (event, setup.extensions, iter(listeners))
+        self.go_on()
+        told: Event = event
+        return told
+
+    def is_told(self) -> bool:
+        """Whether nothing that was to be told is still on its way."""
+        return self._telling is None
+
+    def go_on(self) -> None:
+        """Tells what is on its way. Every observer gets the event, also when one of them raises an interrupt, which is
+        raised at the end."""
+        if self._telling is None:
+            return
+        event, extensions, rest = self._telling
+        self._note(event)
+        interrupt: BaseException | None = None
+        failed: list[tuple[Extension, BaseException]] = []
+        while True:
+            try:
+                for _ in map(call, rest, repeat(event)):  # no interrupt comes between taking an observer and calling it
+                    pass
+                break
+            except self._setup.interrupts as raised:
+                interrupt = interrupt or raised
+            except BaseException as raised:  # observers fail open, whatever they raise
+                failed.append((extensions[-1 - length_hint(rest)], raised))
+        self._telling = None
+        for extension, failure in failed:
+            self._tell_failure(extension, event, failure, tuple(each for each in extensions if each is not extension))
+        if interrupt is not None:
+            raise interrupt
+
+    def _note(self, event: Any) -> None:
+        """Keeps what follows from the event; doing it twice is doing it once."""
+        self.sequence = event.sequence
+        kind = type(event)
+        if kind in _OPENS:
+            self.open[_OPENS[kind]] = event
+        elif kind in _CLOSES:
+            self.open.pop(_CLOSES[kind], None)
+        if kind in _COMMITTED:
+            self.last_told = event.message.id
+
+    def _tell_failure(
+        self, extension: Extension, event: Event, raised: BaseException, others: tuple[Extension, ...]
+    ) -> None:
+        if not extension.logged:
+            extension.logged = True
+            warn("extension %s failed at observe: %s", extension.name, type(raised).__name__)
+        if type(event) is AgentEnd:
+            return
+        setup = self._setup
+        error = ErrorInfo(ErrorCode.EXTENSION_FAILURE, describe_exception(raised, setup.interrupts))
+        told = ExtensionFailed(
+            setup.agent_id, self._run_id, self.sequence + 1, self.turn, setup.time(), extension.name, "observe", error
+        )
+        outbox = () if self.outbox is None else (self.outbox.append,)
+        self._telling = (told, others, iter((*outbox, *(each.observe for each in others))))
+        self.go_on()
+
+    def drain(self) -> Iterator[Event]:
+        """What the stream has not seen yet."""
+        outbox = self.outbox
+        while outbox:
+            event = outbox.popleft()
+            try:
+                yield event
+            except GeneratorExit:
+                self.left = True
+                raise
+
+    def tell_stream(self, event: Event) -> None:
+        """Gives the stream the run's last event."""
+        if self.outbox is not None:
+            self.outbox.append(event)
