@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from itertools import repeat
-from operator import call, length_hint
+from operator import length_hint
 from typing import Any
 
 from ._event import ErrorInfo, EventHeader
@@ -30,20 +29,18 @@ from .events import (
 from .extensions import Extension
 from .normalise import describe_exception
 
-_OPENS: dict[object, str] = {
-    AgentStart: "agent",
-    TurnStart: "turn",
-    MessageStart: "message",
-    ToolExecutionStart: "tool",
+_PAIRS: dict[object, tuple[str, str]] = {  # what an event opens, and what it closes
+    AgentStart: ("agent", ""),
+    TurnStart: ("turn", ""),
+    MessageStart: ("message", ""),
+    ToolExecutionStart: ("tool", ""),
+    AgentEnd: ("", "agent"),
+    TurnEnd: ("", "turn"),
+    MessageEnd: ("", "message"),
+    MessageDiscarded: ("", "message"),
+    ToolExecutionEnd: ("", "tool"),
 }
-_CLOSES: dict[object, str] = {
-    AgentEnd: "agent",
-    TurnEnd: "turn",
-    MessageEnd: "message",
-    MessageDiscarded: "message",
-    ToolExecutionEnd: "tool",
-}
-_COMMITTED = (MessageEnd, ToolResultCommitted)
+_NEITHER = ("", "")
 _makers: dict[object, Callable[..., EventHeader]] = {}  # constructors without checks, each made at first use
 
 
@@ -109,8 +106,8 @@ class Announcer:
         failed: list[tuple[Extension, BaseException]] = []
         while True:
             try:
-                for _ in map(call, rest, repeat(event)):  # no interrupt comes between taking an observer and calling it
-                    pass
+                # On one line: nothing comes between taking an observer and calling it, neither a signal nor a tracer.
+                for observe in rest: observe(event)  # fmt: skip  # noqa: E701
                 break
             except self._setup.interrupts as raised:
                 interrupt = interrupt or raised
@@ -126,11 +123,12 @@ class Announcer:
         """Keeps what follows from the event; doing it twice is doing it once."""
         self.sequence = event.sequence
         kind = type(event)
-        if kind in _OPENS:
-            self.open[_OPENS[kind]] = event
-        elif kind in _CLOSES:
-            self.open.pop(_CLOSES[kind], None)
-        if kind in _COMMITTED:
+        opens, closes = _PAIRS.get(kind, _NEITHER)
+        if opens:
+            self.open[opens] = event
+        elif closes:
+            self.open.pop(closes, None)
+        if kind is MessageEnd or kind is ToolResultCommitted:
             self.last_told = event.message.id
 
     def _tell_failure(

@@ -20,7 +20,7 @@ from .events import (
     ReasoningUpdate,
     ToolCallUpdate,
 )
-from .model import ModelEvent, ModelRequest, RateLimits, ReasoningDelta, TextDelta, ToolCallDelta
+from .model import Done, ModelEvent, ModelRequest, RateLimits, ReasoningDelta, TextDelta, ToolCallDelta, ToolCallReady
 from .model_errors import ModelError
 from .parts import NO_USAGE
 from .result import RunStatus
@@ -88,6 +88,8 @@ def _announce(run: Run, answer: Answer, event: ModelEvent) -> None:
         run.announcer.emit(MessageStart, answer.id)
     if type(event) is TextDelta:
         run.announcer.emit(MessageUpdate, well_formed(event.text))
+    elif type(event) is ToolCallReady or type(event) is Done:
+        return
     elif isinstance(event, ReasoningDelta):
         run.announcer.emit(ReasoningUpdate, well_formed(event.text))
     elif isinstance(event, ToolCallDelta):

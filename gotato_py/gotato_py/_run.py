@@ -47,8 +47,9 @@ class Run:
     __slots__ = (
         "announcer", "answer", "begun", "charged", "committed", "cut", "deps", "ended", "ended_at", "error",
         "executing", "generator", "given_up", "hasher", "id", "interrupted", "last_before", "ledger", "listening",
-        "message", "model_s", "outbox", "over", "recorded", "repeats", "scope", "settling", "setup", "started_at", "started_time",
-        "status", "stop_reason", "thread", "tool_calls", "tool_s", "turn", "turn_started", "turn_usage", "usage",
+        "message", "model_s", "outbox", "over", "recorded", "repeats", "scope", "settling", "setup", "started_at",
+        "started_time", "status", "stop_reason", "thread", "tool_calls", "tool_s", "turn", "turn_started", "turn_usage",
+        "usage",
     )  # fmt: skip
 
     def __init__(self, setup: Setup, scope: Scope, deps: object, *, streaming: bool) -> None:
@@ -118,8 +119,8 @@ class Run:
 
     def count(self, usage: Usage) -> None:
         """Counts tokens into the run and its turn."""
-        self.usage = self.usage + usage
-        self.turn_usage = self.turn_usage + usage
+        self.usage = usage if self.usage is NO_USAGE else self.usage + usage
+        self.turn_usage = usage if self.turn_usage is NO_USAGE else self.turn_usage + usage
 
     def is_mine(self) -> bool:
         """Whether the calling thread is the one that drives this run."""

@@ -29,7 +29,8 @@ def take_turn(run: Run) -> Generator[Event, None, bool]:
     request = next_request(run)
     if run.listening:
         _announce_context(run, request)
-        yield from run.announcer.drain()
+        if run.outbox:
+            yield from run.announcer.drain()
     answer = yield from ask(run, request)
     finished = True
     if answer is not None:

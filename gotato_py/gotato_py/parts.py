@@ -11,7 +11,7 @@ from ._fields import Text, exactly, extra_field, field, wrong
 from ._guards import is_sequence
 from ._hashing import hash_of
 from ._text import well_formed
-from ._value import value
+from ._value import unchecked, value
 from .errors import InvalidArgument
 
 E = TypeVar("E", bound=StrEnum)
@@ -94,7 +94,7 @@ class Usage:
     def __add__(self, other: Usage) -> Usage:
         if not isinstance(other, Usage):
             return NotImplemented
-        return Usage(
+        return _make_usage(
             self.input_tokens + other.input_tokens,
             self.output_tokens + other.output_tokens,
             self.cache_read_tokens + other.cache_read_tokens,
@@ -104,6 +104,7 @@ class Usage:
 
 
 NO_USAGE = Usage()
+_make_usage = unchecked(Usage)
 
 
 @value

@@ -576,7 +576,9 @@ VALUES: dict[Any, st.SearchStrategy[Any]] = {
     dict[int, float]: st.dictionaries(st.integers(), st.floats(allow_nan=False, allow_infinity=False)),
     Point: st.builds(Point, st.floats(0, 1), st.floats(0, 1), st.sampled_from(Unit), st.sets(st.text())),
     Node: st.recursive(
-        st.builds(Node, st.integers()), lambda inner: st.builds(Node, st.integers(), st.lists(inner), inner)
+        st.builds(Node, st.integers()),
+        lambda inner: st.builds(Node, st.integers(), st.lists(inner, max_size=2), inner),
+        max_leaves=6,
     ),
     Span: st.builds(Span, st.dates(), st.integers()),
     list[Span | None]: st.lists(st.none() | st.builds(Span, st.dates())),

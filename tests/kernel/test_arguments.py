@@ -14,7 +14,8 @@ from gotato_py.violations import SchemaViolation
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=8,
 )
 
 
@@ -24,7 +25,7 @@ def test_nothing_means_no_arguments(text: str) -> None:
     assert parse_arguments(text) == {}
 
 
-@given(st.dictionaries(st.text(), JSON))
+@given(st.dictionaries(st.text(max_size=5), JSON, max_size=4))
 def test_reads_every_object(value: dict[str, Any]) -> None:
     """Every JSON object is read as it is, escaped or not."""
     assert parse_arguments(json.dumps(value)) == value

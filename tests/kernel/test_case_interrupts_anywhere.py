@@ -164,6 +164,7 @@ def assert_every(
     """Interrupts one run after another, each at the next of these numbers, until one comes to its end undisturbed."""
     swallowed: list[str] = []
     broken: list[str] = []
+    number = numbers.start
     for number in numbers:
         stage, line = make(), interrupt(number)
         came_out = line(lambda stage=stage: go(stage))  # type: ignore[misc]  # bound at once

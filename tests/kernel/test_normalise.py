@@ -371,8 +371,13 @@ SCALARS = (
 )  # fmt: skip
 HASHABLE = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary() | st.dates()
 ANYTHING = st.recursive(
-    SCALARS | st.sets(HASHABLE),
-    lambda inner: st.lists(inner) | st.dictionaries(HASHABLE, inner) | st.builds(Pair, st.integers(), inner),
+    SCALARS | st.sets(HASHABLE, max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(HASHABLE, inner, max_size=3)
+        | st.builds(Pair, st.integers(), inner)
+    ),
+    max_leaves=8,
 )
 
 
@@ -388,7 +393,7 @@ def test_never_raises_and_is_always_readable(returned: object) -> None:
     assert " at 0x" not in outcome.error
 
 
-@given(st.lists(HASHABLE, unique=True))
+@given(st.lists(HASHABLE, unique=True, max_size=8))
 def test_order_of_a_set_is_stable(items: list[object]) -> None:
     """A set is told in one order, however it was filled."""
     there, back = set(items), {*items[::-1]}
@@ -398,7 +403,8 @@ def test_order_of_a_set_is_stable(items: list[object]) -> None:
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.text(),
-        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+        max_leaves=8,
     )
 )
 def test_json_survives(data: object) -> None:

@@ -30,9 +30,9 @@ from gotato_py import (
     Usage,
     UserMessage,
 )
+from gotato_py._fields import Text, field, instance_of
 from gotato_py._hashing import hash_of
 from gotato_py._mapping import EMPTY, FrozenMapping
-from gotato_py._fields import Text, field, instance_of
 from gotato_py._value import replace, value
 
 from . import strategies as sts
