@@ -150,8 +150,10 @@ class Answer:
                 self._close_reasoning(ReasoningDone())
             parts = tuple(self.parts)
         stop = done.stop_reason
-        if self.calls and stop is StopReason.END_TURN:
+        if stop is StopReason.END_TURN and self.calls:
             stop = StopReason.TOOL_CALLS
+        elif stop is StopReason.TOOL_CALLS and not self.calls:
+            stop = StopReason.END_TURN
         metadata = FrozenMapping({"response_id": done.response_id}) if done.response_id else EMPTY
         return _make_message(parts, tuple(self.calls), self.usage, stop, done.model or model, self.id, metadata)
 

@@ -74,6 +74,8 @@ def _begin(
     run: Run, bound: BoundTool, call: ToolCall, key: str, index: int, arguments: dict[str, object]
 ) -> ToolContext[object]:
     """Records that the tool is about to run, then announces it."""
+    progress = Progress(run, key, call.name) if run.listening else None
+    run.follow_late = None if progress is None else progress.catch_up
     use = make_context(
         call.name,
         arguments,
@@ -85,7 +87,7 @@ def _begin(
         bound.spec.effect,
         run.scope,
         run.deps,
-        Progress(run, key, call.name) if run.listening else drop_progress,
+        drop_progress if progress is None else progress,
         run.charged.append,
     )
     try:
@@ -113,6 +115,8 @@ def _execute(run: Run, bound: BoundTool, use: ToolContext[object]) -> ToolResult
     except run.setup.interrupts:
         raise
     except ArgumentsRejected as raised:
+        if isinstance(raised.__cause__, run.setup.interrupts):  # a signal came while a constructor ran
+            raise raised.__cause__ from None
         status, error = ToolResultStatus.NOT_RUN, f"invalid arguments for {use.name}: {raised.violation}"
     except BaseException as raised:  # a tool may raise anything; it is told to the model
         exception = type(raised).__name__

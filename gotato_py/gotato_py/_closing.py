@@ -63,7 +63,7 @@ def _is_deadline(why: GotatoError | None) -> bool:
 
 def _reason(why: GotatoError | None) -> str:
     if why is None:
-        return "the run ended before it"
+        return "the run that asked for it ended first"
     if isinstance(why, LimitExceeded):
         return f"the run reached a limit: {why}"
     if isinstance(why, Cancelled):
@@ -77,6 +77,8 @@ def end_execution(run: Run, status: ToolResultStatus, exception: str) -> None:
         return
     key, name, began = run.executing
     elapsed = run.setup.monotonic() - began
+    if run.follow_late is not None:
+        run.follow_late()
     if "tool" in run.announcer.open:
         run.announcer.emit(ToolExecutionEnd, key, name, status, EXECUTED[status], exception, elapsed)
     run.executing = None

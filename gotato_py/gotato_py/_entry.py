@@ -58,7 +58,7 @@ def run_scope(setup: Setup, operation: str, timeout: float | None, scope: Scope 
     return scope.child(seconds)
 
 
-def open_transcript(run: Run, known: Ledger | None, opening: UserMessage | None) -> None:
+def open_transcript(run: Run, known: Ledger | None) -> None:
     """Reads what the transcript holds that is not known yet, refuses a run that cannot go on from it, and begins it.
 
     Raises before anything is changed: `InvalidState` for a history that no provider would take, `InvalidArgument`
@@ -72,7 +72,7 @@ def open_transcript(run: Run, known: Ledger | None, opening: UserMessage | None)
         run.ledger.catch_up(transcript)
         run.last_before = run.announcer.last_told = messages[-1].id if messages else ""
         _check_history(run.ledger.history)
-        _check_opening(messages, opening)
+        _decide_opening(run, messages)
         begin_run = getattr(transcript, "begin_run", None)
         if begin_run is not None:
             begin_run(run.id)
@@ -89,11 +89,36 @@ def _check_history(history: RequestHistory) -> None:
         raise InvalidState(text, operation="Agent.run")
 
 
-def _check_opening(messages: Sequence[Message], opening: UserMessage | None) -> None:
+def _decide_opening(run: Run, messages: Sequence[Message]) -> None:
+    """Decides how the run begins: with a new message, from what is there, or with the answer that is there already."""
+    opening = run.opening
     if opening is None:
         _check_going_on(messages)
-    elif opening.id and any(message.id == opening.id for message in messages):
-        raise InvalidArgument("message has the id of one that the transcript holds already", operation="Agent.run")
+        return
+    at = _position(messages, opening.id) if opening.id else None
+    if at is None:
+        return
+    run.opening = None  # it is there: it is not committed again
+    if not isinstance(messages[at], UserMessage):
+        raise InvalidArgument("message has the id of a message that is no user's", operation="Agent.run")
+    run.redelivered = _answer_behind(messages, at)
+    if run.redelivered is None and any(isinstance(later, UserMessage) for later in messages[at + 1 :]):
+        text = "message was delivered before and left without an answer, and the conversation has gone on since"
+        raise InvalidState(text, operation="Agent.run")
+
+
+def _position(messages: Sequence[Message], message_id: str) -> int | None:
+    return next((at for at in range(len(messages) - 1, -1, -1) if messages[at].id == message_id), None)
+
+
+def _answer_behind(messages: Sequence[Message], at: int) -> AssistantMessage | None:
+    """The finished answer to the user message at that position, if there is one."""
+    for message in messages[at + 1 :]:
+        if isinstance(message, UserMessage):
+            return None
+        if isinstance(message, AssistantMessage) and not message.tool_calls and message.stop_reason not in _NO_ANSWER:
+            return message
+    return None
 
 
 def _check_going_on(messages: Sequence[Message]) -> None:
@@ -108,6 +133,7 @@ def _check_going_on(messages: Sequence[Message]) -> None:
         )
 
 
+_NO_ANSWER = (StopReason.CANCELLED, StopReason.ERROR, StopReason.PAUSE)
 _UNFINISHED = (StopReason.CANCELLED, StopReason.ERROR, StopReason.MAX_TOKENS, StopReason.PAUSE)
 
 

@@ -12,25 +12,19 @@ from ._turn import take_turn, wrap_up
 from ._value import replace
 from .errors import Cancelled, DeadlineExceeded, ExtensionFailure, GotatoError
 from .events import AgentStart, Event
-from .messages import UserMessage
 from .result import RunStatus
 
-Release = Callable[[Run], None]
-"""Frees the agent for the next run."""
 
-
-def drive(
-    run: Run, begin: Callable[[Run, UserMessage | None], None], opening: UserMessage | None, release: Release
-) -> Generator[Event, None, None]:
+def drive(run: Run, begin: Callable[[Run], None], release: Callable[[Run], None]) -> Generator[Event, None, None]:
     """A whole run: it begins, takes turns, ends with a status, is closed, and lets the agent go.
 
-    `begin` takes the agent or raises. From there on, whatever happens, the run is closed here; should even that be
-    interrupted, the next entry closes it.
+    `begin` takes the agent for the run or raises, `release` lets it go. Once it is taken, the run is closed here,
+    whatever happens; should even that be interrupted, the next entry closes it.
     """
     interrupt: BaseException | None = None
-    begin(run, opening)
+    begin(run)
     try:
-        yield from _turns(run, opening)
+        yield from _turns(run)
         run.status = RunStatus.COMPLETED
     except BaseException as raised:  # every end of a run is an outcome
         if not run.announcer.left or not isinstance(
@@ -57,11 +51,15 @@ def drive(
         raise interrupt
 
 
-def _turns(run: Run, opening: UserMessage | None) -> Generator[Event, None, None]:
+def _turns(run: Run) -> Generator[Event, None, None]:
     run.begun = True
     if run.listening:
         run.announcer.emit(AgentStart)
+    if run.redelivered is not None:  # a task that came twice costs nothing
+        run.message = run.redelivered
+        return
     close_calls(run, None)
+    opening = run.opening
     if opening is not None:
         check_room(run)
         run.commit_user(opening if opening.id else replace(opening, id=run.setup.ids("message")))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from threading import Lock
+from collections import deque
 
 from ._run import Run
 from ._text import well_formed
@@ -10,9 +10,13 @@ from .events import ToolExecutionUpdate
 
 
 class Progress:
-    """The progress of one call, from whatever thread the tool tells it. What is over the limits is dropped."""
+    """The progress of one call. What is over the limits, or told after the call has ended, is dropped.
 
-    __slots__ = ("_bytes", "_key", "_lock", "_name", "_run", "_updates")
+    What the run's own thread tells is announced at once. Another thread that the tool has started must not write into
+    the run's events, so what it tells is announced when the tool returns.
+    """
+
+    __slots__ = ("_bytes", "_key", "_late", "_name", "_run", "_updates")
 
     def __init__(self, run: Run, key: str, name: str) -> None:
         self._run = run
@@ -20,19 +24,25 @@ class Progress:
         self._name = name
         self._updates = 0
         self._bytes = 0
-        self._lock = Lock()
+        self._late: deque[str] = deque()
 
     def __call__(self, text: str) -> None:
+        if not self._run.is_mine():
+            self._late.append(text)
+            return
         limits = self._run.setup.limits
-        size = len(text.encode("utf-8", "replace"))
-        with self._lock:
-            started = self._run.announcer.open.get("tool")
-            if started is None or started.key != self._key:
-                return  # told after the call had ended
-            if limits.max_tool_progress_updates is not None and self._updates >= limits.max_tool_progress_updates:
-                return
-            if limits.max_tool_progress_bytes is not None and self._bytes + size > limits.max_tool_progress_bytes:
-                return
-            self._updates += 1
-            self._bytes += size
-            self._run.announcer.emit(ToolExecutionUpdate, self._key, self._name, well_formed(text))
+        started = self._run.announcer.open.get("tool")
+        if started is None or started.key != self._key:
+            return
+        if limits.max_tool_progress_updates is not None and self._updates >= limits.max_tool_progress_updates:
+            return
+        self._bytes += len(text.encode("utf-8", "replace"))
+        if limits.max_tool_progress_bytes is not None and self._bytes > limits.max_tool_progress_bytes:
+            return
+        self._updates += 1
+        self._run.announcer.emit(ToolExecutionUpdate, self._key, self._name, well_formed(text))
+
+    def catch_up(self) -> None:
+        """Announces what other threads have told so far."""
+        while self._late:
+            self(self._late.popleft())

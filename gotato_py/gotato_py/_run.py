@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from threading import get_ident
 from types import GeneratorType
 from typing import TypeVar
@@ -46,18 +46,23 @@ class Run:
 
     __slots__ = (
         "announcer", "answer", "begun", "charged", "committed", "cut", "deps", "ended", "ended_at", "error",
-        "executing", "generator", "given_up", "hasher", "id", "interrupted", "last_before", "ledger", "listening",
-        "message", "model_s", "outbox", "over", "recorded", "repeats", "scope", "settling", "setup", "started_at",
-        "started_time", "status", "stop_reason", "thread", "tool_calls", "tool_s", "turn", "turn_started", "turn_usage",
-        "usage",
+        "executing", "follow_late", "generator", "given_up", "hasher", "id", "interrupted", "last_before", "ledger",
+        "listening", "message", "model_s", "opening", "outbox", "over", "recorded", "redelivered", "repeats", "scope",
+        "settling", "setup", "started_at", "started_time", "status", "stop_reason", "thread", "tool_calls", "tool_s",
+        "turn", "turn_started", "turn_usage", "usage",
     )  # fmt: skip
 
-    def __init__(self, setup: Setup, scope: Scope, deps: object, *, streaming: bool) -> None:
+    def __init__(
+        self, setup: Setup, scope: Scope, deps: object, opening: UserMessage | None, *, streaming: bool
+    ) -> None:
         clock = setup.clock
         self.setup = setup
         self.id = setup.ids("run")
         self.scope = scope
         self.deps = deps
+        self.opening = opening
+        self.redelivered: AssistantMessage | None = None  # the answer that was there already
+        self.follow_late: Callable[[], None] | None = None  # announces progress that other threads told
         self.announcer = Announcer(setup, self.id, streaming=streaming)
         self.outbox = self.announcer.outbox
         self.listening = streaming or bool(setup.extensions)
@@ -121,6 +126,11 @@ class Run:
         """Counts tokens into the run and its turn."""
         self.usage = usage if self.usage is NO_USAGE else self.usage + usage
         self.turn_usage = usage if self.turn_usage is NO_USAGE else self.turn_usage + usage
+
+    def is_executing(self) -> bool:
+        """Whether some thread is inside the run now; a stream may also stand at an event."""
+        generator = None if self.generator is None else self.generator()
+        return generator is not None and generator.gi_running
 
     def is_mine(self) -> bool:
         """Whether the calling thread is the one that drives this run."""

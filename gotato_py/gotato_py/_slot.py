@@ -9,7 +9,6 @@ from ._entry import open_transcript
 from ._ledger import Ledger
 from ._run import Run
 from .errors import AgentClosed, Busy
-from .messages import UserMessage
 
 
 class Slot:
@@ -35,16 +34,17 @@ class Slot:
         if self.closed:
             raise AgentClosed(f"the agent {agent_id} is closed; make a new one", operation=operation)
 
-    def begin(self, run: Run, opening: UserMessage | None) -> None:
+    def begin(self, run: Run) -> None:
         """Takes the agent for the run, or raises and changes nothing. Closes a run that was left behind first."""
         self.refuse_closed(run.setup.agent_id, "Agent.run")
+        run.thread = get_ident()
         while (holder := self._held.setdefault("run", run)) is not run:
             if not holder.is_abandoned():
                 raise _busy(holder, "one run at a time")
             self.repair(holder)
         try:
             self.refuse_closed(run.setup.agent_id, "Agent.run")  # again: `close` may have come in between
-            open_transcript(run, self._ledger, opening)
+            open_transcript(run, self._ledger)
         except BaseException:
             self._held.pop("run", None)
             raise

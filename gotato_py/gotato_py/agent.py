@@ -245,7 +245,8 @@ class Agent:
     def close(self) -> None:
         """Takes no further run, cancels the one that goes on and waits for its end, at most some seconds.
 
-        From inside the run it returns at once, and the run ends as soon as it can. Closing twice does nothing.
+        From inside the run it returns at once, and the run ends as soon as it can; one that stands at an event of its
+        stream ends when the stream is read on, closed or dropped. Closing twice does nothing.
         """
         self._slot.closed = True
         run = self._slot.holder()
@@ -255,7 +256,7 @@ class Agent:
             self._slot.repair(run)
             return
         run.scope.cancel("closed")
-        if not run.is_mine():
+        if run.is_executing() and not run.is_mine():
             run.over.wait(_CLOSE_WAIT_S)
 
     def __enter__(self) -> Agent:
@@ -276,8 +277,10 @@ class Agent:
         *,
         streaming: bool,
     ) -> tuple[Run, Generator[Event, None, None]]:
-        run = Run(self._setup, entry.run_scope(self._setup, operation, timeout, scope), deps, streaming=streaming)
+        run = Run(
+            self._setup, entry.run_scope(self._setup, operation, timeout, scope), deps, opening, streaming=streaming
+        )
         self._slot.refuse_closed(self._setup.agent_id, operation)
-        events = drive(run, self._slot.begin, opening, self._slot.release)
+        events = drive(run, self._slot.begin, self._slot.release)
         run.generator = ref(cast("GeneratorType[Event, None, None]", events))
         return run, events

@@ -354,7 +354,6 @@ def test_a_point_that_is_not_there_is_refused_by_name(point: str) -> None:
         Agent(MODEL, extensions=[Hooks(**{point: print})])  # type: ignore[arg-type]
 
 
-@pytest.mark.xfail(raises=InvalidArgument, reason="a redelivered message is refused; the contract wants its answer")
 def test_a_redelivered_message_costs_nothing() -> None:
     """A message with the id of one that has its answer already is answered without a model call (design, section 7)."""
     model = kit.ScriptedModel([kit.say("fine")])
