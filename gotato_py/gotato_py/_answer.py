@@ -11,6 +11,7 @@ from .messages import AssistantMessage
 from .model import (
     Done,
     ModelEvent,
+    RateLimits,
     ReasoningDelta,
     ReasoningDone,
     TextDelta,
@@ -25,6 +26,9 @@ _make_message = unchecked(AssistantMessage)
 
 UNFINISHED_CALLS = "unfinished_calls"
 """Metadata key: the calls of an interrupted answer, as `{"name": …, "arguments": raw text}`; they never run."""
+
+
+_NO_END = (StopReason.CANCELLED, StopReason.ERROR)  # what the kernel itself says of an interrupted answer
 
 
 class Answer:
@@ -68,6 +72,10 @@ class Answer:
             self.size += len(event.call.arguments)
             self.calls.append(event.call)
         elif type(event) is Done:
+            if event.stop_reason in _NO_END:
+                raise ModelProtocolError(
+                    f"the model's stream ended with Done({event.stop_reason}); a failure is raised"
+                )
             self.done = event
             if event.usage is not None:
                 self.usage = event.usage
@@ -102,6 +110,8 @@ class Answer:
                 self.fragments[event.index] = (name or event.name, pieces)
             case UsageUpdate():
                 self.usage = event.usage
+            case RateLimits():
+                pass
             case _:
                 raise ModelProtocolError(f"the model's stream gave a {type(event).__name__}, which is no ModelEvent")
 

@@ -6,10 +6,10 @@ from collections.abc import Generator
 
 from ._answer import Answer
 from ._attempt import attempt, check_silence, delay_before_next, silence_is_answer
-from ._event import error_info
+from ._event import ErrorInfo, error_info
 from ._run import Ending, Run
 from ._text import well_formed
-from .errors import GotatoError, LimitExceeded
+from .errors import ErrorCode, GotatoError, LimitExceeded
 from .events import (
     Event,
     MessageDiscarded,
@@ -52,6 +52,11 @@ def ask(run: Run, request: ModelRequest) -> Generator[Event, None, Answer | None
             return None
         silences += 1
         check_silence(answer, silences)
+        if run.listening:
+            run.announcer.emit(
+                ModelRetry, number, 0.0, ErrorInfo(ErrorCode.EMPTY_RESPONSE, "the model answered nothing")
+            )
+            yield from run.announcer.drain()
 
 
 def _attempt(run: Run, request: ModelRequest, answer: Answer) -> Generator[Event, None, None]:

@@ -7,9 +7,9 @@ from math import inf
 from typing import Any
 
 from ._answer import Answer
-from .errors import Cancelled, DeadlineExceeded, EmptyResponse
+from .errors import Cancelled, DeadlineExceeded, EmptyResponse, GotatoError
 from .messages import ToolMessage
-from .model import Model, ModelEvent, ModelRequest, RateLimits
+from .model import Model, ModelEvent, ModelRequest
 from .model_errors import ConnectionFailed, ModelError, ModelProtocolError
 from .parts import StopReason
 from .retry import RetryPolicy
@@ -42,10 +42,9 @@ def attempt(
         for event in _iterator(model, stream):
             if own.cancelled:
                 break
-            if type(event) is not RateLimits:
-                answer.take(event)
-                if answer.size > most:
-                    return
+            answer.take(event)
+            if answer.size > most:
+                return
             if follow:
                 yield event
     except interrupts:
@@ -53,9 +52,13 @@ def attempt(
     except (Cancelled, DeadlineExceeded):
         _check(scope, own, timeout)
         raise
-    except Exception:
+    except GotatoError:
         scope.check()
         raise
+    except Exception as error:  # a bug of the model's, which trying again would not mend
+        scope.check()
+        text = f"{type(error).__name__} raised by {type(model).__name__}.stream"
+        raise ModelError(text, retryable=False, cause=error) from error
     finally:
         answer.close_stream(interrupts)
     if answer.done is None:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 
-from ._bounds import check_call, check_next_turn, count_repeats, limited
+from ._bounds import canonical, check_call, check_next_turn, count_repeats, limited
 from ._closing import commit_result, end_execution, refused
 from ._log import debug
 from ._mapping import EMPTY, FrozenMapping
 from ._progress import Progress
 from ._run import Ending, Run, store_failure
-from ._toolset import BoundTool
+from ._toolset import LONGEST_NAME, BoundTool
 from ._value import replace, unchecked
 from .errors import ErrorCode, GotatoError, LimitExceeded, ToolError
 from .events import Event, ToolExecutionStart
-from .function_tool import ArgumentsRejected
 from .messages import OUTCOME_WORDS, AssistantMessage, ToolResult, text_of
 from .normalise import bound_parts, describe_exception, normalise
 from .parts import Part, StopReason, TextPart, ToolCall, ToolResultStatus
@@ -24,8 +23,6 @@ from .tools import ToolContext, drop_progress, make_context
 _INCOMPLETE = {
     StopReason.MAX_TOKENS: "the answer was cut off by its token limit (max_tokens)",
     StopReason.CONTENT_FILTER: "the answer was cut off by the content filter",
-    StopReason.ERROR: "the answer ended with an error",
-    StopReason.CANCELLED: "the answer was cancelled",
 }
 _STOPPED = (ErrorCode.CANCELLED, ErrorCode.DEADLINE_EXCEEDED)
 
@@ -54,18 +51,18 @@ def run_batch(run: Run, message: AssistantMessage) -> Generator[Event, None, Non
         if run.scope.cancelled:
             run.scope.check()
         key = f"{message.id}:{index}"
-        prepared = run.setup.toolset.prepare(call)
+        prepared = run.setup.toolset.prepare(call, run.setup.interrupts)
         if isinstance(prepared, str):
-            commit_result(run, refused(call, key, ToolResultStatus.NOT_RUN, prepared))
+            _finish(run, call.name, call.arguments, refused(call, key, ToolResultStatus.NOT_RUN, prepared))
         else:
             if run.tool_calls >= bounds.calls:
                 check_call(run)
-            bound, arguments = prepared
+            bound, arguments, converted = prepared
             use = _begin(run, bound, call, key, index, arguments)
             if run.outbox:
                 yield from run.announcer.drain()
-            result = _execute(run, bound, use)
-            _finish(run, use, arguments, result)
+            result = _execute(run, bound, use, converted)
+            _finish(run, call.name, canonical(arguments), result)
         if run.outbox:
             yield from run.announcer.drain()
 
@@ -103,21 +100,17 @@ def _begin(
     return use
 
 
-def _execute(run: Run, bound: BoundTool, use: ToolContext[object]) -> ToolResult:
+def _execute(run: Run, bound: BoundTool, use: ToolContext[object], converted: Mapping[str, object]) -> ToolResult:
     """Runs the tool; whatever it returns or raises is a result, but for the interrupts."""
     parts: tuple[Part, ...] = ()
     status, error, exception, metadata = ToolResultStatus.FAILED, "", "", EMPTY
     try:
-        done = normalise(bound.tool.execute(use), run.setup.interrupts)
+        done = normalise(bound.execute(use, converted), run.setup.interrupts)
         status, parts, error = done.status, done.parts, done.error
         if done.handle:
             metadata = FrozenMapping({"handle": done.handle})
     except run.setup.interrupts:
         raise
-    except ArgumentsRejected as raised:
-        if isinstance(raised.__cause__, run.setup.interrupts):  # a signal came while a constructor ran
-            raise raised.__cause__ from None
-        status, error = ToolResultStatus.NOT_RUN, f"invalid arguments for {use.name}: {raised.violation}"
     except BaseException as raised:  # a tool may raise anything; it is told to the model
         exception = type(raised).__name__
         if isinstance(raised, GotatoError) and raised.code in _STOPPED and run.scope.cancelled:
@@ -128,30 +121,27 @@ def _execute(run: Run, bound: BoundTool, use: ToolContext[object]) -> ToolResult
         debug("tool %s raised %s", use.name, exception, exc_info=not isinstance(raised, ToolError))
     if error:
         error = text_of(bound_parts((TextPart(error),), run.setup.bounds.result_bytes))
-        parts = (TextPart(OUTCOME_WORDS[status] + error),)
+        parts = (TextPart(OUTCOME_WORDS[status] + error), *parts)
     end_execution(run, status, exception)
     return _make_result(
         use.call_id, status, bound_parts(parts, run.setup.bounds.result_bytes), error, use.key, metadata
     )
 
 
-def _finish(run: Run, use: ToolContext[object], arguments: dict[str, object], result: ToolResult) -> None:
-    """Commits the result, with a warning where the call goes in circles; ends the run where it still does."""
+def _finish(run: Run, name: str, arguments: str, result: ToolResult) -> None:
+    """Commits the result, with a warning where the calls go in circles; ends the run where they still do."""
     while run.charged:
         run.count(run.charged.popleft())
     most = run.setup.limits.max_repeated_calls
     count = 0
     if most is not None:
-        count = count_repeats(run, use.name, arguments, (result.status, result.parts))
-        if count == most:
+        count = count_repeats(run, name, arguments, (result.status, result.parts))
+        if count == most and count > 1:
             result = _with_warning(result, count)
     commit_result(run, result)
     if most is not None and count > most:
-        raise limited(
-            "max_repeated_calls",
-            f"{use.name} was called {count} times with the same arguments and result",
-            wrap_up=True,
-        )
+        text = f"{name[:LONGEST_NAME]} was called {count} times with the same arguments and result"
+        raise limited("max_repeated_calls", text, wrap_up=True)
 
 
 def _with_warning(result: ToolResult, count: int) -> ToolResult:

@@ -27,12 +27,12 @@ def check_message_size(run_limit: int | None, message: UserMessage, where: str) 
         raise InvalidArgument(f"{where} is {size} bytes, over limits.max_message_bytes ({run_limit})")
 
 
-def check_room(run: Run) -> None:
-    """Ends the run if the transcript is full."""
+def check_room(run: Run, more: int = 0) -> None:
+    """Ends the run if the transcript is full, or would be over its bytes with so many more."""
     limits = run.setup.limits
     if limits.max_messages is not None and run.ledger.count >= limits.max_messages:
         raise limited("max_messages", f"the transcript holds {run.ledger.count} messages")
-    if limits.max_transcript_bytes is not None and run.ledger.size >= limits.max_transcript_bytes:
+    if limits.max_transcript_bytes is not None and run.ledger.size + max(1, more) > limits.max_transcript_bytes:
         raise limited("max_transcript_bytes", f"the transcript holds {run.ledger.size} bytes")
 
 
@@ -51,20 +51,27 @@ def check_next_turn(run: Run) -> None:
     if limits.max_turns is not None and run.turn >= limits.max_turns:
         raise limited("max_turns", f"the run took {run.turn} turns", wrap_up=True)
     most = limits.max_total_tokens
-    if most is not None and (run.usage.total_tokens > most or most == 0):
+    if most is not None and run.usage.total_tokens >= most:
         raise limited("max_total_tokens", f"the run used {run.usage.total_tokens} tokens", wrap_up=True)
 
 
 def check_call(run: Run) -> None:
     """Ends the run if no further tool may run."""
+    if run.setup.limits.max_repeated_calls == 0:
+        raise limited("max_repeated_calls", "no call is admitted", wrap_up=True)
     most = run.setup.limits.max_tool_calls
     if most is not None and run.tool_calls >= most:
         raise limited("max_tool_calls", f"the run made {run.tool_calls} tool calls", wrap_up=True)
 
 
-def count_repeats(run: Run, name: str, arguments: Mapping[str, object], result: object) -> int:
+def canonical(arguments: Mapping[str, object]) -> str:
+    """The arguments as text that does not depend on their order."""
+    return _canonical(dict(arguments)) if len(arguments) > 1 else str(arguments)
+
+
+def count_repeats(run: Run, name: str, arguments: str, result: object) -> int:
     """How often this call has now had this same result: 1 for the first time, and again for each new result."""
-    key = (name, _canonical(dict(arguments)) if len(arguments) > 1 else str(arguments))
+    key = (name, arguments)
     before, count = run.repeats.pop(key, (None, 0))
     count = count + 1 if count and before == result else 1
     run.repeats[key] = (result, count)

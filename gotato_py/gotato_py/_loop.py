@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator
 
 from ._bounds import check_room
 from ._closing import close_calls, close_run
+from ._ledger import size_of
 from ._run import Ending, Run
 from ._turn import take_turn, wrap_up
 from ._value import replace
@@ -61,7 +62,7 @@ def _turns(run: Run) -> Generator[Event, None, None]:
     close_calls(run, None)
     opening = run.opening
     if opening is not None:
-        check_room(run)
+        check_room(run, size_of(opening))
         run.commit_user(opening if opening.id else replace(opening, id=run.setup.ids("message")))
     if run.outbox:
         yield from run.announcer.drain()
@@ -69,7 +70,7 @@ def _turns(run: Run) -> Generator[Event, None, None]:
         while not (yield from take_turn(run)):
             pass
     except Ending as ending:
-        if ending.wrap_up and run.setup.limits.wrap_up:
+        if ending.wrap_up and run.setup.limits.wrap_up and run.turn:
             try:
                 yield from wrap_up(run, ending.error)
             except GotatoError:

@@ -29,7 +29,7 @@ class Bounds:
 
     def __init__(self, limits: Limits) -> None:
         self.turns = _number(limits.max_turns)
-        self.calls = _number(limits.max_tool_calls)
+        self.calls = 0 if limits.max_repeated_calls == 0 else _number(limits.max_tool_calls)
         self.messages = _number(limits.max_messages)
         self.transcript_bytes = _number(limits.max_transcript_bytes)
         self.answer_bytes = _number(limits.max_message_bytes)
@@ -125,6 +125,17 @@ def a_clock(given: Clock | None) -> Clock:
 def an_id_source(given: Ids | None) -> Ids:
     """The source of ids, or random ones."""
     return a_callable("ids", given, "a callable ids(kind) -> str") or random_ids
+
+
+def first_id(ids: Ids) -> str:
+    """The agent's id, which also shows that the source makes any."""
+    try:
+        made = ids("agent")
+    except TypeError as error:
+        raise InvalidArgument(f"Agent.ids: ids('agent') raised {type(error).__name__}", cause=error) from error
+    if not isinstance(made, str) or not made:
+        raise wrong("Agent.ids: what ids('agent') returns", "a str that is not empty", made)
+    return made
 
 
 def extensions_of(given: Any) -> tuple[Extension, ...]:

@@ -2,32 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ._fields import wrong
 from .arguments import parse_arguments
 from .context import sorted_tools
-from .errors import InvalidArgument, NotSupported
-from .function_tool import FunctionTool, as_tool
+from .errors import GotatoError, InvalidArgument, NotSupported
+from .function_tool import ArgumentsRejected, FunctionTool, as_tool
 from .parts import ToolCall
 from .schema import SchemaCompiler, Validator, compile_schema
 from .tool_spec import ToolSpec
-from .tools import Tool
+from .tools import Tool, ToolContext
 from .violations import SchemaViolation
 
-_LONGEST_NAME = 64  # of an unknown tool's name, as the model is told it
+LONGEST_NAME = 64  # of an unknown tool's name, as the model is told it
 
 
 class BoundTool:
-    """A tool with its compiled schema."""
+    """A tool with its compiled schema; `function` is the tool where that is a function."""
 
-    __slots__ = ("spec", "tool", "validate")
+    __slots__ = ("function", "spec", "tool", "validate")
 
     def __init__(self, tool: Tool, spec: ToolSpec, validate: Validator) -> None:
         self.tool = tool
         self.spec = spec
         self.validate = validate
+        self.function = tool if isinstance(tool, FunctionTool) else None
+
+    def execute(self, use: ToolContext[Any], converted: Mapping[str, Any]) -> object:
+        """Runs the tool."""
+        if self.function is not None:
+            return self.function.call(use, converted)
+        return self.tool.execute(use)
+
+
+Prepared = tuple[BoundTool, dict[str, Any], Mapping[str, Any]]
+"""A call that can run: its tool, the arguments as the model sent them, and as the tool takes them."""
 
 
 class Toolset:
@@ -43,19 +54,29 @@ class Toolset:
         """The tools, in the order in which they were given."""
         return tuple(each.tool for each in self._by_name.values())
 
-    def prepare(self, call: ToolCall) -> tuple[BoundTool, dict[str, Any]] | str:  # Any: JSON values
-        """The tool and its arguments, checked; or why the call cannot run, in words for the model."""
+    def prepare(self, call: ToolCall, interrupts: tuple[type[BaseException], ...]) -> Prepared | str:
+        """The tool and its arguments, checked and converted; or why the call cannot run, in words for the model.
+
+        Raises an interrupt that came while a constructor of the arguments ran.
+        """
         bound = self._by_name.get(call.name)
         if bound is None:
             available = ", ".join(self._by_name) or "none"
-            return f'no tool "{call.name[:_LONGEST_NAME]}"; available: {available}'
+            return f'no tool "{call.name[:LONGEST_NAME]}"; available: {available}'
         arguments = parse_arguments(call.arguments)
         if isinstance(arguments, SchemaViolation):
             return f"invalid arguments for {call.name}: {arguments}"
         violation = bound.validate(arguments)
         if violation is not None:
             return f"invalid arguments for {call.name}: {violation}"
-        return bound, arguments
+        if bound.function is None:
+            return bound, arguments, arguments
+        try:
+            return bound, arguments, bound.function.convert(arguments)
+        except ArgumentsRejected as rejected:
+            if isinstance(rejected.__cause__, interrupts):
+                raise rejected.__cause__ from None
+            return f"invalid arguments for {call.name}: {rejected.violation}"
 
 
 NO_TOOLS = Toolset(())
@@ -85,8 +106,26 @@ def bind_tools(tools: Sequence[object], compiler: SchemaCompiler | None) -> Tool
 
 
 def _validator(tool: Tool, spec: ToolSpec, compiler: SchemaCompiler | None) -> Validator:
+    kind = spec.input_schema.get("type", "object")
+    if kind != "object" and not (isinstance(kind, list | tuple) and "object" in kind):
+        raise InvalidArgument(
+            f"Agent.tools: the input_schema of {spec.name} must describe an object: arguments are one"
+        )
     if compiler is not None:
-        return compiler(spec.input_schema)
+        return _compiled(compiler, spec)
     if isinstance(tool, FunctionTool):  # it has compiled its schema once, for all agents
         return tool.validate
     return compile_schema(spec.input_schema, where=f"tool {spec.name!r}")
+
+
+def _compiled(compiler: SchemaCompiler, spec: ToolSpec) -> Validator:
+    try:
+        validator = compiler(spec.input_schema)
+    except GotatoError:
+        raise
+    except Exception as error:
+        text = f"Agent.schema_compiler raised {type(error).__name__} on the schema of {spec.name}"
+        raise InvalidArgument(text, cause=error) from error
+    if not callable(validator):
+        raise wrong(f"Agent.schema_compiler: what it makes of the schema of {spec.name}", "a validator", validator)
+    return validator

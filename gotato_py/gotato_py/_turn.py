@@ -51,7 +51,11 @@ def wrap_up(run: Run, why: GotatoError | None) -> Generator[Event, None, None]:
     close_calls(run, why)
     close_turn(run)
     _open_turn(run)
-    answer = yield from ask(run, next_request(run, wrap_up=True))
+    request = next_request(run, wrap_up=True)
+    if run.listening:
+        _announce_context(run, request)
+        yield from run.announcer.drain()
+    answer = yield from ask(run, request)
     if answer is not None:
         answer.calls.clear()
         if answer.is_empty():

@@ -65,7 +65,7 @@ class Agent:
     ) -> None:
         made = self._setup = Setup()
         made.ids = setup.an_id_source(ids)
-        made.agent_id = made.ids("agent")
+        made.agent_id = setup.first_id(made.ids)
         made.name = setup.a_kind("name", name, str)
         made.model = setup.with_methods("model", model, "stream")
         made.model_name = setup.name_of(model)

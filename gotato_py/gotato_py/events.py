@@ -40,6 +40,10 @@ class ContextBuilt(EventHeader):
         """The hash of everything but the last message."""
         return self.lazy_hash if isinstance(self.lazy_hash, str) else self.lazy_hash.get()
 
+    def __repr__(self) -> str:
+        fields = {name: kept for name, kept in self.to_dict().items() if name != "kind"}
+        return f"ContextBuilt({', '.join(f'{name}={kept!r}' for name, kept in fields.items())})"
+
     def to_dict(self) -> dict[str, Any]:
         """The event as plain JSON types, `kind` first."""
         told = EventHeader.to_dict(self)

@@ -11,7 +11,7 @@ from ._guards import is_sequence
 from ._mapping import EMPTY
 from ._value import value
 from .errors import InvalidArgument
-from .messages import Message
+from .messages import MESSAGE_TYPES, Message
 from .parts import StopReason, ToolCall, Usage, member_of
 from .scope import Scope
 from .tool_spec import ToolSpec
@@ -67,6 +67,12 @@ class ModelOptions:
 DEFAULT_OPTIONS = ModelOptions()
 
 
+def _position(where: str, given: Any) -> int:
+    if type(given) is not int or given < 0:
+        raise InvalidArgument(f"{where} must be an int of at least 0")
+    return given
+
+
 def _sequence(where: str, given: Any) -> Sequence[Any]:
     if not is_sequence(given):
         raise wrong(where, "a sequence", given)
@@ -74,7 +80,17 @@ def _sequence(where: str, given: Any) -> Sequence[Any]:
 
 
 def _tools(where: str, given: Any) -> tuple[ToolSpec, ...]:
-    return tuple(_sequence(where, given))
+    for index, spec in enumerate(_sequence(where, given)):
+        if not isinstance(spec, ToolSpec):
+            raise wrong(f"{where}[{index}]", "a ToolSpec", spec)
+    return tuple(given)
+
+
+def _messages(where: str, given: Any) -> Sequence[Message]:
+    for index, message in enumerate(_sequence(where, given)):
+        if not isinstance(message, MESSAGE_TYPES):
+            raise wrong(f"{where}[{index}]", "a message", message)
+    return given  # type: ignore[no-any-return]  # each of them was looked at
 
 
 @value
@@ -86,7 +102,7 @@ class ModelRequest:
     """
 
     system: Text = ""
-    messages: Sequence[Message] = field(default=(), check=_sequence)
+    messages: Sequence[Message] = field(default=(), check=_messages)
     tools: tuple[ToolSpec, ...] = field(default=(), check=_tools)
     options: ModelOptions = field(default=DEFAULT_OPTIONS, check=instance_of(ModelOptions))
     cache_breakpoints: tuple[str | int, ...] = ()
@@ -119,7 +135,7 @@ class ReasoningDone:
 class ToolCallDelta:
     """A further piece of a call's arguments. `index` is the call's position in this answer."""
 
-    index: int
+    index: int = field(check=_position)
     name: str = ""
     fragment: str = ""
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isfinite
 from typing import ClassVar
 
 from ._mapping import EMPTY
-from .errors import ErrorCode, GotatoError
+from .errors import ErrorCode, GotatoError, InvalidArgument
 
 
 class ModelError(GotatoError):
@@ -34,10 +35,19 @@ class ModelError(GotatoError):
     ) -> None:
         known = self.retried_by_default if retryable is None else retryable
         super().__init__(message, operation=operation, retryable=known, details=details, cause=cause)
-        self.retry_after = retry_after
+        self.retry_after = _seconds(type(self).__name__, retry_after)
         self.status = status
         self.provider = provider
         self.request_id = request_id
+
+
+def _seconds(owner: str, given: float | None) -> float | None:
+    """A wait as providers send it: never negative; one without end is none that could be kept."""
+    if given is None:
+        return None
+    if isinstance(given, bool) or not isinstance(given, int | float):
+        raise InvalidArgument(f"{owner}.retry_after must be a number of seconds or None, not {type(given).__name__}")
+    return max(0.0, float(given)) if isfinite(given) else None
 
 
 class RateLimited(ModelError):

@@ -52,7 +52,7 @@ class RetryPolicy:
         if attempt >= self.max_attempts or not error.retryable:
             return None
         if error.retry_after is not None:
-            return max(0.0, error.retry_after)
+            return error.retry_after
         seconds = min(self.cap, self.base * 2.0 ** min(attempt - 1, 64))
         return seconds * (1 + self.jitter * self.rng()) if self.jitter > 0 else seconds
 

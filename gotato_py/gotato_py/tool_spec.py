@@ -30,9 +30,11 @@ class ToolEffect(StrEnum):
 
     def within(self, ceiling: ToolEffect | str) -> bool:
         """Whether this effect is no more than the ceiling."""
-        return self.rank <= ToolEffect(ceiling).rank
+        wanted: ToolEffect = _effect("ToolEffect.within: ceiling", ceiling)
+        return self.rank <= wanted.rank
 
 
+_effect = member_of(ToolEffect)
 _RANK = {"read": 0, "write_local": 1, "write_external": 2, "destructive": 3, "unspecified": 3}
 
 NO_ARGUMENTS = FrozenMapping({"type": "object"})

@@ -17,12 +17,16 @@ def test_other_threads_are_told_when_the_tool_returns() -> None:
     """What a tool's own threads tell is announced before its end; what comes later is lost."""
     kept: list[ToolContext] = []
 
+    def also(use: ToolContext) -> None:
+        use.progress("two")
+        use.charge(Usage(5, 1))
+
     @tool
     def work(use: ToolContext) -> str:
         """Works."""
         kept.append(use)
         use.progress("one")
-        thread = Thread(target=lambda: (use.progress("two"), use.charge(Usage(5, 1))))
+        thread = Thread(target=also, args=(use,))
         thread.start()
         thread.join()
         use.progress("three")

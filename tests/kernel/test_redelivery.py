@@ -11,6 +11,7 @@ from gotato_py import (
     InvalidArgument,
     InvalidState,
     MemoryTranscript,
+    Message,
     RetryPolicy,
     RunStatus,
     UserMessage,
@@ -63,14 +64,14 @@ def test_an_unanswered_message_goes_on() -> None:
 
 def test_an_interrupted_answer_is_no_answer() -> None:
     """An answer that ended cancelled is gone on from, not returned."""
-    history = [TASK, AssistantMessage("It is", stop_reason="cancelled", id="m-1")]
+    history: list[Message] = [TASK, AssistantMessage("It is", stop_reason="cancelled", id="m-1")]
     agent = Agent(ScriptedModel([say(" there.")]), transcript=MemoryTranscript(history))
     assert agent.run(TASK).text == " there."
 
 
 def test_a_message_that_was_passed_over() -> None:
     """A message that was left without an answer before others came cannot be gone on from: that is said."""
-    history = [TASK, UserMessage("never mind", id="task-2"), AssistantMessage("Fine.", id="m-1")]
+    history: list[Message] = [TASK, UserMessage("never mind", id="task-2"), AssistantMessage("Fine.", id="m-1")]
     agent = Agent(ScriptedModel([]), transcript=MemoryTranscript(history))
     with pytest.raises(InvalidState, match="gone on since"):
         agent.run(TASK)
@@ -79,7 +80,7 @@ def test_a_message_that_was_passed_over() -> None:
 
 def test_an_id_of_another_kind() -> None:
     """A user message cannot have the id of an answer."""
-    history = [TASK, AssistantMessage("Fine.", id="m-1")]
+    history: list[Message] = [TASK, AssistantMessage("Fine.", id="m-1")]
     agent = Agent(ScriptedModel([]), transcript=MemoryTranscript(history))
     with pytest.raises(InvalidArgument, match="id"):
         agent.run(UserMessage("hi", id="m-1"))
