@@ -69,14 +69,14 @@ def _add_run(run: argparse.ArgumentParser) -> None:
     )
     run.add_argument("--base-url", metavar="URL", help="where the provider is, if not at its usual place")
     run.add_argument("--instructions", default="", metavar="S", help="what the model is told before the prompt")
-    run.add_argument("--timeout", type=_seconds, metavar="S", help="seconds the run may take")
+    run.add_argument("--timeout", type=seconds, metavar="S", help="seconds the run may take")
     form = run.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print the result as one JSON object")
     form.add_argument("--events", action="store_true", help="print a JSON line for each event, the result last")
     run.add_argument("prompt", help="what to ask; - reads it from stdin")
 
 
-def _seconds(text: str) -> float:
+def seconds(text: str) -> float:
     seconds = float(text)  # argparse tells of a ValueError
     if not 0 <= seconds < math.inf:
         raise argparse.ArgumentTypeError(f"{text} is no number of seconds of at least 0")

@@ -234,3 +234,7 @@ __all__ = [
     "message_to_dict",
     "tool",
 ]
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -8,7 +8,7 @@ from operator import length_hint
 from typing import Any
 
 from ._event import ErrorInfo, EventHeader
-from ._log import warn
+from ._log import debug, warn
 from ._setup import Setup
 from ._value import unchecked
 from .errors import ErrorCode
@@ -137,6 +137,7 @@ class Announcer:
         if not extension.logged:
             extension.logged = True
             warn("extension %s failed at observe: %s", extension.name, type(raised).__name__)
+        debug("extension %s failed at observe", extension.name, exc_info=raised)
         if type(event) is AgentEnd:
             return
         setup = self._setup

@@ -96,7 +96,7 @@ def _begin(
     run.tool_calls += 1
     run.executing = (key, call.name, run.setup.monotonic())
     if run.listening:
-        run.announcer.emit(ToolExecutionStart, key, call.name, call.id)
+        run.announcer.emit(ToolExecutionStart, key, call.name, call.id, FrozenMapping(arguments))
     return use
 
 

@@ -15,7 +15,16 @@ from ._mapping import EMPTY
 from ._run import Run, store_failure
 from ._value import unchecked
 from .errors import Cancelled, ErrorCode, GotatoError, LimitExceeded
-from .events import AgentEnd, Event, MessageEnd, MessageStart, ToolExecutionEnd, ToolResultCommitted, TurnEnd
+from .events import (
+    AgentEnd,
+    Event,
+    MessageEnd,
+    MessageStart,
+    ToolExecutionEnd,
+    ToolExecutionStart,
+    ToolResultCommitted,
+    TurnEnd,
+)
 from .messages import EXECUTED, OUTCOME_WORDS, AssistantMessage, ToolMessage, ToolResult
 from .parts import StopReason, TextPart, ToolCall, ToolResultStatus
 from .result import RunStatus
@@ -80,7 +89,8 @@ def end_execution(run: Run, status: ToolResultStatus, exception: str) -> None:
     if run.follow_late is not None:
         run.follow_late()
     if "tool" in run.announcer.open:
-        run.announcer.emit(ToolExecutionEnd, key, name, status, EXECUTED[status], exception, elapsed)
+        started: ToolExecutionStart = run.announcer.open["tool"]
+        run.announcer.emit(ToolExecutionEnd, key, name, status, EXECUTED[status], exception, elapsed, started.call_id)
     run.executing = None
     run.tool_s += elapsed
 

@@ -58,6 +58,8 @@ def _plain(kept: Any) -> Any:
         return {"code": kept.code.value, "message": kept.message}
     if isinstance(kept, RateLimits):
         return {name: getattr(kept, name) for name in kept.__match_args__}
+    if isinstance(kept, dict):
+        return dict(kept)
     return str(kept) if isinstance(kept, str) else kept
 
 

@@ -10,7 +10,7 @@ def _logger() -> Any:  # Any: the logging module is not known before it is impor
     return import_module("logging").getLogger("gotato_py")
 
 
-def debug(text: str, *args: object, exc_info: bool = False) -> None:
+def debug(text: str, *args: object, exc_info: bool | BaseException = False) -> None:
     """A line for whoever looks for a fault."""
     _logger().debug(text, *args, exc_info=exc_info)
 

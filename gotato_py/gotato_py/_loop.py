@@ -88,9 +88,9 @@ def _set_outcome(run: Run, raised: BaseException) -> bool:
     if isinstance(raised, Ending):
         run.status, run.error = raised.status, raised.error
     elif isinstance(raised, Cancelled) and run.scope.cancelled:
-        run.status, run.error = RunStatus.CANCELLED, raised
+        run.status, run.error = RunStatus.CANCELLED, _bare(raised)
     elif isinstance(raised, DeadlineExceeded) and (run.scope.cancelled or raised.cause is not None):
-        run.status, run.error = RunStatus.DEADLINE_EXCEEDED, raised
+        run.status, run.error = RunStatus.DEADLINE_EXCEEDED, _bare(raised)
     elif isinstance(raised, GotatoError):
         run.status, run.error = RunStatus.FAILED, raised
     else:
@@ -101,3 +101,9 @@ def _set_outcome(run: Run, raised: BaseException) -> bool:
             cause=raised,
         )
     return False
+
+
+def _bare(error: GotatoError) -> GotatoError:
+    """The error without the frames that it came through: an ordinary end, and the result would keep them alive."""
+    error.__traceback__ = error.__context__ = None
+    return error

@@ -21,7 +21,7 @@ from ._schema_values import (
     string_check,
     type_check,
 )
-from .violations import Failure, described
+from .violations import NOTHING, Failure, described
 
 OBJECT_KEYWORDS = frozenset({"properties", "required", "additionalProperties", "minProperties", "maxProperties"})
 
@@ -90,7 +90,7 @@ def object_check(
             return None
         for name in required:
             if name not in value:
-                return Failure("a required property", "nothing", name)
+                return Failure("a required property", NOTHING, name)
         if look_at_items:
             for name, item in value.items():
                 test = properties.get(name, additional)

@@ -7,7 +7,7 @@ from math import inf
 from typing import Any, TypeVar, cast
 
 from ._fields import wrong
-from ._guards import is_sequence
+from ._guards import can_take, is_sequence
 from ._toolset import Toolset
 from .context import ContextBuilder
 from .errors import InvalidArgument, NotSupported
@@ -87,6 +87,16 @@ def with_methods(where: str, given: T, *methods: str) -> T:
     return given
 
 
+def with_hint(where: str, given: T, method: str, count: int, hint: str) -> T:
+    """The argument, if its method takes so many; a str or a list in its place gets a hint."""
+    if isinstance(given, str | list | tuple):
+        raise InvalidArgument(f"Agent.{where} must be an object that has a method {method}; {hint}")
+    with_methods(where, given, method)
+    if not can_take(getattr(given, method), count):
+        raise InvalidArgument(f"Agent.{where}.{method} cannot be called with {count} arguments: check its parameters")
+    return given
+
+
 def _sequence(where: str, given: Any) -> Sequence[Any]:
     if not is_sequence(given):
         raise wrong(f"Agent.{where}", "a sequence", given)
@@ -110,7 +120,8 @@ def a_transcript(given: Transcript | None) -> Transcript:
     """The transcript, or a new one in memory."""
     if given is None:
         return MemoryTranscript()
-    with_methods("transcript", given, "append", "mark_started", "mark_waiting")
+    with_hint("transcript", given, "append", 1, "wrap messages in MemoryTranscript(messages)")
+    with_methods("transcript", given, "mark_started", "mark_waiting")
     for attribute in ("messages", "started", "waiting"):
         if not hasattr(given, attribute):
             raise wrong("Agent.transcript", f"a Transcript with the attribute {attribute}", given)

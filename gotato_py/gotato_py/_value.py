@@ -99,6 +99,7 @@ def _constructor(owner: Any, fields: Mapping[str, Field], types: Mapping[str, st
     lines = [f"def __new__({', '.join(['cls', *positional])}):", "    self = new(draft)", *body, *finish]
     lines += ["    self.__class__ = cls", "    return self"]
     exec("\n".join(lines), scope)  # the source is our own declarations
+    scope["__new__"].__qualname__ = owner.__name__  # what Python names when an argument is unknown or missing
     return scope["__new__"]
 
 

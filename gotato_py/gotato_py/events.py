@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from ._event import ErrorInfo, EventHeader, LazyHash
-from ._fields import field
+from ._fields import field, mapping
+from ._mapping import EMPTY
 from ._value import value
 from .messages import AssistantMessage, ToolMessage, UserMessage
 from .model import RateLimits
@@ -132,6 +134,7 @@ class ToolExecutionStart(EventHeader):
     key: str
     name: str
     call_id: str = ""
+    arguments: Mapping[str, object] = field(default=EMPTY, check=mapping)
     kind: ClassVar[str] = "tool_execution_start"
 
 
@@ -155,6 +158,7 @@ class ToolExecutionEnd(EventHeader):
     executed: bool | None = None
     exception: str = ""
     elapsed: float = 0.0
+    call_id: str = ""
     kind: ClassVar[str] = "tool_execution_end"
 
 

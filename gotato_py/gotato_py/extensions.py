@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from ._fields import field, wrong
+from ._guards import can_take
 from ._value import value
 from .errors import InvalidArgument, NotSupported
 from .events import Event
@@ -74,7 +75,8 @@ def install(index: int, given: object) -> Extension:
         )
     if not callable(observe):
         raise wrong(f"{where}.observe", "a callable that takes one event", observe)
-    _refuse_uncallable(f"{where}.observe", observe)
+    if not can_take(observe, 1):
+        raise InvalidArgument(f"{where}.observe cannot be called with one event: check its parameters")
     return Extension(getattr(given, "name", "") or type(given).__name__, observe)
 
 
@@ -97,21 +99,3 @@ def _is_near(name: str, point: str) -> bool:
     start = next((i for i, (a, b) in enumerate(zip(name, point, strict=False)) if a != b), min(len(name), len(point)))
     a, b = name[start:], point[start:]
     return a[1:] == b[1:] or a[1:] == b or a == b[1:] or (a[:2] == b[1::-1] and a[2:] == b[2:])
-
-
-def _refuse_uncallable(where: str, observe: Callable[..., object]) -> None:
-    function = getattr(observe, "__func__", observe)
-    code = getattr(function, "__code__", None)
-    if code is None:
-        return
-    bound = 1 if function is not observe else 0
-    optional = len(function.__defaults__ or ())
-    required = code.co_argcount - bound - optional
-    takes_any = bool(code.co_flags & 0x04)
-    keyword_only = [
-        name
-        for name in code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
-        if name not in (function.__kwdefaults__ or {})
-    ]
-    if required > 1 or keyword_only or (code.co_argcount - bound < 1 and not takes_any):
-        raise InvalidArgument(f"{where} cannot be called with one event: check its parameters")

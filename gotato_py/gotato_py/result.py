@@ -39,12 +39,14 @@ class RunMetrics:
 
 
 NO_METRICS = RunMetrics()
+_SHOWN = 80  # characters of the text in a repr
 
 
 @value
 class RunResult(Generic[T_co]):
     """The outcome of a run, with everything that was done.
 
+    `status` is completed, waiting, cancelled, deadline_exceeded, limited or failed; `ok` says whether it is completed.
     `message` is the last answer of this run, `new_messages` all that it committed, `error` why it did not complete,
     `stopped_by` the reason an extension gave, `waiting` the calls that wait for a person, `undelivered` the messages
     that came too late.
@@ -61,6 +63,14 @@ class RunResult(Generic[T_co]):
     waiting: tuple[WaitingCall, ...] = ()
     undelivered: tuple[UserMessage, ...] = ()
     structured: Any = field(default=None, kw_only=True)  # the value behind `output`
+
+    def __repr__(self) -> str:
+        said = self.text if len(self.text) <= _SHOWN else self.text[:_SHOWN] + "…"
+        parts = [f"run_id={self.run_id!r}, status={str(self.status)!r}, text={said!r}, turns={self.metrics.turns}"]
+        parts.append(f"new_messages={len(self.new_messages)}, usage={self.usage!r}")
+        if self.error is not None:
+            parts.append(f"error={self.error!r}")
+        return f"RunResult({', '.join(parts)})"
 
     @property
     def ok(self) -> bool:

@@ -74,6 +74,7 @@ class _End(NamedTuple):
     timed_out: bool
     reason: str
     at: float
+    seconds: float = 0.0
 
 
 class _Registration:
@@ -94,14 +95,16 @@ class Scope:
     each step that must happen once is one atomic dict operation.
     """
 
-    __slots__ = ("__weakref__", "_callbacks", "_clock", "_deadline", "_end", "_nearest", "_now", "_outer", "_parent")
+    __slots__ = (
+        "__weakref__", "_callbacks", "_clock", "_deadline", "_end", "_nearest", "_now", "_outer", "_parent", "_timeout",
+    )  # fmt: skip
 
     def __init__(self, timeout: float | None = None, *, clock: Clock | None = None) -> None:
         self._clock: Clock = SYSTEM_CLOCK if clock is None else clock
         if clock is not None and not hasattr(clock, "monotonic"):
             raise InvalidArgument(f"Scope.clock must be a Clock, not {type(clock).__name__}")
         seconds = checked_timeout("Scope.timeout", timeout)
-        self._now = self._clock.monotonic
+        self._now, self._timeout = self._clock.monotonic, seconds
         self._deadline = None if seconds is None or seconds == inf else self._now() + seconds
         self._end: dict[str, _End] = {}
         self._callbacks: dict[object, _Registration] = {}
@@ -137,7 +140,7 @@ class Scope:
         parent, deadline = self._parent, self._deadline
         inherited = parent._end["end"] if parent is not None and parent.cancelled else None
         if deadline is not None and self._now() >= deadline:
-            own = _End(True, _DEADLINE_REASON, deadline)
+            own = _End(True, _DEADLINE_REASON, deadline, self._timeout or 0.0)
             inherited = own if inherited is None or own.at < inherited.at else inherited
         if inherited is None:
             return False
@@ -178,7 +181,7 @@ class Scope:
         if self.cancelled:
             end = self._end["end"]
             if end.timed_out:
-                raise DeadlineExceeded("the time for this has passed", operation="Scope.check")
+                raise DeadlineExceeded(f"the {end.seconds:g} s for this have passed", operation="Scope.check")
             raise Cancelled(end.reason or "cancelled", operation="Scope.check")
 
     def wait(self, seconds: float) -> bool:
@@ -220,7 +223,7 @@ class Scope:
             seconds = checked_timeout("Scope.child: timeout", timeout)
         own = None if seconds is None or seconds == inf else self._now() + seconds
         nearest = self._nearest
-        made._deadline = own
+        made._deadline, made._timeout = own, seconds
         made._nearest = own if nearest is None or (own is not None and own < nearest) else nearest
         made._end, made._callbacks = {}, {}
         made._parent, made._outer = self, (self._end, *self._outer)

@@ -61,7 +61,7 @@ class RunStream(Generic[T_co]):
 
     @property
     def text(self) -> Iterator[str]:
-        """The pieces of the answers' text, as they come; iterating them runs the run."""
+        """The pieces of the answers' text, as they come, nothing between two turns; iterating them runs the run."""
         return (event.text for event in self if isinstance(event, MessageUpdate))
 
     @property

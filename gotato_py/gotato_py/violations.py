@@ -7,6 +7,7 @@ from typing import Any
 
 from ._value import value
 
+NOTHING = "nothing"
 _LONGEST_STEP = 60
 _ARRAY: Any = (list, tuple)  # Any: else pyright narrows what is tested to list[Unknown]
 
@@ -20,6 +21,8 @@ class SchemaViolation:
     got: str
 
     def __str__(self) -> str:
+        if self.got == NOTHING:
+            return f"{self.path}: missing, and it is required"
         return f"{self.path}: expected {self.expected}, got {self.got}"
 
 
@@ -61,7 +64,7 @@ def described(value: Any) -> str:  # Any: whatever came where JSON was expected
         # An int of many digits may not even be printable.
         return repr(value) if kind is float or -(10**20) < value < 10**20 else "an integer of more than 20 digits"
     if isinstance(value, str):
-        return f"a string of {len(value)} characters" if value else "an empty string"
+        return "an empty string" if not value else f"a string of {len(value)} character{'s' * (len(value) > 1)}"
     if isinstance(value, dict):
         return "an object"
     if isinstance(value, _ARRAY):

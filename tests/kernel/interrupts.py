@@ -91,6 +91,7 @@ class LineInterrupt:
         before = sys.gettrace()
         try:
             with _no_collection():
+                sys._getframe().f_trace_opcodes = self._step == "opcode"  # 3.12 traces none unless a frame asked before
                 sys.settrace(self._enter)
                 act()
         except self._kind:

@@ -49,7 +49,7 @@ def test_any_text_is_an_answer(text: str) -> None:
         ('{"a":', "not valid JSON (Expecting value at character 5)"),
         ('{"a": 1} x', "not valid JSON (Extra data"),
         ("[1]", "an array of 1 items"),
-        ('"x"', "a string of 1 characters"),
+        ('"x"', "a string of 1 character"),
         ("5", "5"),
         ('{"a": NaN}', "NaN, which is no JSON"),
         ('{"a": -Infinity}', "-Infinity, which is no JSON"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -114,13 +115,14 @@ class TestAssemble:
 
     def test_bad_input(self) -> None:
         """What is no context, message or tool is refused by name."""
-        for arguments, name in (
+        bad: list[tuple[Any, str]] = [  # Any: bad on purpose
             (("x",), "context"),
-            ((ModelContext("", ["x"]),), r"messages\[0\]"),  # type: ignore[list-item]  # bad on purpose
+            ((ModelContext("", cast("list[Message]", ["x"])),), r"messages\[0\]"),
             ((ModelContext(), ["x"]), r"tools\[0\]"),
-        ):
+        ]
+        for arguments, name in bad:
             with pytest.raises(InvalidArgument, match=name):
-                assemble_request(*arguments)  # type: ignore[arg-type]  # bad on purpose
+                assemble_request(*arguments)
         with pytest.raises(InvalidArgument, match="messages"):
             ModelContext("", "text")  # type: ignore[arg-type]  # bad on purpose
 

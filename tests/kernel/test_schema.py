@@ -125,7 +125,7 @@ def test_accepts(schema: Mapping[str, object], value: object) -> None:
     ("schema", "value", "said"),
     [
         ({"type": "integer"}, True, "$: expected an integer, got true"),
-        ({"type": "integer"}, "5", "$: expected an integer, got a string of 1 characters"),
+        ({"type": "integer"}, "5", "$: expected an integer, got a string of 1 character"),
         ({"type": "number"}, True, "$: expected a number, got true"),
         ({"type": "number"}, float("nan"), "$: expected a number, got nan"),
         ({"type": "integer"}, 5.5, "$: expected an integer, got 5.5"),
@@ -135,10 +135,10 @@ def test_accepts(schema: Mapping[str, object], value: object) -> None:
         ({"type": "null"}, 10**30, "$: expected null, got an integer of more than 20 digits"),
         ({"type": "object"}, object(), "$: expected an object, got a Python object"),
         ({"const": True}, 1, "$: expected true, got another value, 1"),
-        ({"enum": ["a", "b"]}, "c", '$: expected one of "a", "b", got another value, a string of 1 characters'),
+        ({"enum": ["a", "b"]}, "c", '$: expected one of "a", "b", got another value, a string of 1 character'),
         ({"enum": ["a"]}, object(), '$: expected "a", got another value, a Python object'),
-        ({"enum": ["a", 1], "const": 1}, "a", "$: expected 1, got another value, a string of 1 characters"),
-        ({"minLength": 2}, "a", "$: expected a string of at least 2 characters, got a string of 1 characters"),
+        ({"enum": ["a", 1], "const": 1}, "a", "$: expected 1, got another value, a string of 1 character"),
+        ({"minLength": 2}, "a", "$: expected a string of at least 2 characters, got a string of 1 character"),
         ({"maxLength": 1}, "ab", "$: expected a string of at most 1 characters, got a string of 2 characters"),
         ({"pattern": "^a"}, "ba", "$: expected a string that matches '^a', got a string that does not match"),
         ({"minimum": 1}, 0, "$: expected at least 1, got 0"),
@@ -149,7 +149,7 @@ def test_accepts(schema: Mapping[str, object], value: object) -> None:
         ({"minItems": 1}, [], "$: expected an array of at least 1 items, got an empty array"),
         ({"maxItems": 1}, [1, 2], "$: expected an array of at most 1 items, got an array of 2 items"),
         ({"uniqueItems": True}, [1, 1.0], "$: expected an array of different items, got an array with equal ones"),
-        ({"required": ["a"]}, {}, "$.a: expected a required property, got nothing"),
+        ({"required": ["a"]}, {}, "$.a: missing, and it is required"),
         ({"minProperties": 1}, {}, "$: expected an object of at least 1 properties, got one of 0"),
         ({"maxProperties": 0}, {"a": 1}, "$: expected an object of at most 0 properties, got one of 1"),
         (
@@ -185,7 +185,7 @@ def test_path_leads_to_the_value() -> None:
 def test_nearest_alternative_is_told() -> None:
     """Where no alternative of anyOf fits, the one that came furthest into the value is told."""
     schema = {"anyOf": [{"type": "null"}, {"type": "object", "properties": {"a": {"type": "integer"}}}]}
-    assert str(violation(schema, {"a": "x"})) == "$.a: expected an integer, got a string of 1 characters"
+    assert str(violation(schema, {"a": "x"})) == "$.a: expected an integer, got a string of 1 character"
 
 
 def test_tagged_alternatives() -> None:

@@ -219,7 +219,8 @@ def test_a_repr_shows_what_is_no_default(kind: Any) -> None:
     """A repr is the class and the fields that say something."""
     shown = repr(sample(kind))
     assert shown.startswith(f"{kind.__name__}(")
-    assert all(f"{name}=" in shown for name in needed(kind))
+    told = {"lazy_hash": "prefix_hash"}  # computed when somebody looks
+    assert all(f"{told.get(name, name)}=" in shown for name in needed(kind))
     assert "extra=" not in shown
     assert " at 0x" not in shown
 
