@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from gotato_py import InvalidArgument
 
-from ._providers import OPENAI, Provider, provider_at
+from ._providers import OPENAI, Provider, is_known, provider_at
 
 _SECRET_NAME = re.compile(r"auth|key|token|secret|cookie|password|signature", re.IGNORECASE)
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -19,15 +19,16 @@ _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 def resolve_key(owner: str, given: str | None, base_url: str | None) -> str:
     """The key to send, "" for none.
 
-    Left out, it comes from the variable of the service at `base_url`, so that no key goes to a stranger. Without
-    `base_url` it is OpenAI's, and none is an error; with one, none means that no credential is sent.
+    Left out, it comes from the variable of the service at `base_url`; for a host that is not known here, a proxy say,
+    and without `base_url`, from the dialect's own, OPENAI_API_KEY, as in the official SDK. None is an error without
+    `base_url`; with one it means that no credential is sent.
     """
     if given is not None:
         key = checked_key(f"{owner}: api_key", given)
         if not key and base_url is None:
             raise InvalidArgument(f"{owner}: api_key is empty; pass a key, or base_url for a server that takes none")
         return key
-    provider = OPENAI if base_url is None else provider_at(base_url)
+    provider = OPENAI if base_url is None or not is_known(base_url) else provider_at(base_url)
     key = "" if provider is None else key_from_environment(owner, provider)
     if not key and base_url is None:
         raise InvalidArgument(f"{owner}: no api_key; pass one, set {OPENAI.key_variable}, or pass base_url")
@@ -56,6 +57,8 @@ def checked_key(where: str, key: object) -> str:
 
 def checked_headers(owner: str, headers: Mapping[str, str] | None) -> dict[str, str]:
     """The caller's own headers; what could not be sent is refused here, by its name, since its value may be secret."""
+    if headers is not None and not isinstance(headers, Mapping):
+        raise InvalidArgument(f"{owner}: headers must be a mapping or None, not {type(headers).__name__}")
     checked: dict[str, str] = {}
     for name, value in (headers or {}).items():
         if not isinstance(name, str) or not _HEADER_NAME.fullmatch(name):

@@ -46,6 +46,12 @@ _BY_PLACE = {
 }
 
 
+def is_known(base_url: str) -> bool:
+    """Whether a known service is at this host, under whatever scheme and port."""
+    host = urlsplit(base_url).hostname or ""
+    return any(place.partition(":")[0] == host for place in _BY_PLACE if place.partition(":")[0] != "localhost")
+
+
 def provider_at(base_url: str) -> Provider | None:
     """The known service at exactly this host and port, if there is one."""
     parts = urlsplit(base_url)

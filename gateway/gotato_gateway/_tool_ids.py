@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable
 
 _OPENAI = re.compile(r"[A-Za-z0-9_-]{1,40}")
+_USUAL = re.compile(r"[A-Za-z0-9_.:-]{1,64}")  # Kimi's own form, functions.name:0, among them
 _MISTRAL = re.compile(r"[A-Za-z0-9]{9}")
 
 
@@ -28,7 +29,7 @@ def _for_mistral(call_id: str) -> str:
 
 
 def _as_it_came(call_id: str) -> str:
-    return call_id or f"call_{_digest(call_id)[:32]}"
+    return call_id if _USUAL.fullmatch(call_id) else f"call_{_digest(call_id)[:32]}"
 
 
 _RULES: dict[str, Callable[[str], str]] = {"openai": _for_openai, "mistral": _for_mistral, "keep": _as_it_came}

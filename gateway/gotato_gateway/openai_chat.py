@@ -44,7 +44,8 @@ class OpenAIChat:
     """A model behind OpenAI's chat dialect, streamed over HTTP. One attempt a `stream`; the kernel retries.
 
     `base_url` is what the official SDK takes (".../v1"); without it, OpenAI. A key left out comes from the variable of
-    the service at `base_url` (OPENAI_API_KEY, GROQ_API_KEY, …); for any other `base_url` none is sent. `headers` are
+    the service at `base_url` (GROQ_API_KEY, …), for any other host from OPENAI_API_KEY; if that is not set either, a
+    `base_url` is asked without a credential. `headers` are
     added to every request. `connect_timeout` covers each connect, `idle_timeout` the headers and every silence.
     `session` is a `requests.Session` to use instead of an own one; `quirks` replaces what is known about the host.
 
@@ -67,6 +68,8 @@ class OpenAIChat:
             raise InvalidArgument("OpenAIChat: model must be the name of a model")
         if quirks is not None and not isinstance(quirks, Quirks):
             raise InvalidArgument("OpenAIChat: quirks must be a Quirks or None")
+        if session is not None and not isinstance(session, requests.Session):
+            raise InvalidArgument("OpenAIChat: session must be a requests.Session or None")
         self._model = model.strip()
         self._base_url = OPENAI.base_url if base_url is None else checked_base_url("OpenAIChat", base_url)
         key = resolve_key("OpenAIChat", api_key, base_url)

@@ -36,6 +36,7 @@ class Answer:
 
     __slots__ = (
         "calls",
+        "closing",
         "delivered",
         "done",
         "fragments",
@@ -60,6 +61,7 @@ class Answer:
         self.delivered = False
         self.size = 0
         self.stream: object = None  # the model's, while it is open
+        self.closing = False
 
     def take(self, event: ModelEvent) -> None:
         """Adds one event. Raises `ModelProtocolError` for what is none, and for anything after `Done`."""
@@ -132,6 +134,9 @@ class Answer:
             try:
                 close()
             except interrupts:
+                if self.closing:  # one that interrupts each time must not keep the run open for ever
+                    self.stream = None
+                self.closing = True
                 raise
             except Exception as error:
                 debug("closing the model's stream raised %s", type(error).__name__)

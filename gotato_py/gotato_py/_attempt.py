@@ -94,7 +94,7 @@ def delay_before_next(policy: RetryPolicy, number: int, error: ModelError, scope
     if left is not None and delay >= left:
         scope.check()  # a cancel that came just now has left no time either
         raise DeadlineExceeded(
-            f"the next attempt would have to wait {delay:g} s, longer than the {left:g} s that are left",
+            f"{error}; the next attempt would have to wait {delay:.3g} s, longer than the {left:.3g} s that are left",
             operation="Model.stream",
             cause=error,
         )

@@ -57,8 +57,9 @@ def check_next_turn(run: Run) -> None:
 
 def check_call(run: Run) -> None:
     """Ends the run if no further tool may run."""
-    if run.setup.limits.max_repeated_calls == 0:
-        raise limited("max_repeated_calls", "no call is admitted", wrap_up=True)
+    for name in ("max_repeated_calls", "max_parallel_tools"):
+        if getattr(run.setup.limits, name) == 0:
+            raise limited(name, "no call is admitted", wrap_up=True)
     most = run.setup.limits.max_tool_calls
     if most is not None and run.tool_calls >= most:
         raise limited("max_tool_calls", f"the run made {run.tool_calls} tool calls", wrap_up=True)

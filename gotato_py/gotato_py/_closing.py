@@ -40,7 +40,9 @@ def refused(call: ToolCall, key: str, status: ToolResultStatus, why: str) -> Too
 
 def commit_result(run: Run, result: ToolResult) -> None:
     """Commits the result of a call and announces it."""
+    run.unsaved = result
     kept = run.commit(_make_message(result, run.setup.ids("message")))
+    run.unsaved = None
     if run.listening:
         run.announcer.emit(ToolResultCommitted, kept)
 
@@ -53,13 +55,19 @@ def close_calls(run: Run, why: GotatoError | None) -> None:
     if not opened:
         return
     started = transcript.started
+    waiting = {call.key for call in transcript.waiting}
     reason = _reason(why)
     no_answer = ToolResultStatus.TIMED_OUT if _is_deadline(why) else ToolResultStatus.CANCELLED
     for key, call in opened:
         status = no_answer if key in started else ToolResultStatus.NOT_RUN
         if run.executing is not None and run.executing[0] == key:
             end_execution(run, status, _exception_name(why))
-        commit_result(run, refused(call, key, status, reason))
+        if run.unsaved is not None and run.unsaved.key == key:  # the tool did run, and only the commit had failed
+            commit_result(run, run.unsaved)
+        elif key in waiting:
+            commit_result(run, refused(call, key, ToolResultStatus.BLOCKED, "superseded by a new message"))
+        else:
+            commit_result(run, refused(call, key, status, reason))
 
 
 def _exception_name(why: GotatoError | None) -> str:
@@ -172,7 +180,7 @@ def close_run(run: Run, release: Callable[[Run], None]) -> None:
     last: Event | None = None
     try:
         if run.listening:
-            last = run.announcer.emit(AgentEnd, run.status.value, error_info(run.error), run.usage)
+            last = run.announcer.emit(AgentEnd, run.status, error_info(run.error), run.usage)
     finally:
         if run.announcer.is_told() and "agent" not in run.announcer.open:  # else the next entry tells it
             run.ended = run.begun

@@ -93,6 +93,8 @@ def _decide_opening(run: Run, messages: Sequence[Message]) -> None:
     """Decides how the run begins: with a new message, from what is there, or with the answer that is there already."""
     opening = run.opening
     if opening is None:
+        if run.ledger.history.open_calls and run.setup.transcript.waiting:
+            raise InvalidState("calls wait for an answer; pass a message to drop them", operation="Agent.run")
         _check_going_on(messages)
         return
     at = _position(messages, opening.id) if opening.id else None

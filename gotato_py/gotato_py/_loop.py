@@ -96,7 +96,7 @@ def _set_outcome(run: Run, raised: BaseException) -> bool:
     else:
         run.status = RunStatus.FAILED
         run.error = ExtensionFailure(
-            f"{type(raised).__name__} raised by the model, the context builder or an id source",
+            f"{type(raised).__name__} raised by the clock, the id source or the kernel itself",
             operation="Agent.run",
             cause=raised,
         )

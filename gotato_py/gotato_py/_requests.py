@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ._run import Run
 from .checks import RequestHistory
 from .context import ModelContext, PrefixHasher, TurnView, full_history, lay_out, with_closing_line
-from .errors import ExtensionFailure, InvalidState
+from .errors import ExtensionFailure, GotatoError, InvalidArgument, InvalidState
 from .messages import AssistantMessage, Message, UserMessage
 from .model import ModelRequest
 from .parts import StopReason
@@ -34,9 +34,7 @@ def next_request(run: Run, *, wrap_up: bool = False) -> ModelRequest:
         context = _build(run, messages)
         system, panel = context.system, context.panel
         if context.messages is not messages:
-            checked = RequestHistory(context.messages)
-            if checked.problems or not checked.settled:
-                _refuse(checked, "the context builder's messages")
+            checked = _checked(run, context)
             messages, run.hasher = tuple(checked.ordered), None
             tail = messages[-1] if messages else None
     if run.listening and (run.hasher is None or wrap_up):
@@ -53,12 +51,36 @@ def _build(run: Run, messages: Sequence[Message]) -> ModelContext:
     view = TurnView(
         setup.instructions, messages, setup.transcript, run.id, run.turn, run.usage, run.deps, run.scope,
     )  # fmt: skip
-    context = setup.builder.build(view)
+    try:
+        context = setup.builder.build(view)
+    except setup.interrupts:
+        raise
+    except GotatoError:
+        raise
+    except Exception as error:
+        text = f"{type(setup.builder).__name__}.build raised {type(error).__name__}"
+        raise ExtensionFailure(text, operation="Agent.run", cause=error) from error
     if not isinstance(context, ModelContext):
         raise ExtensionFailure(
             f"{type(setup.builder).__name__}.build returned a {type(context).__name__}; it has to return a ModelContext"
         )
     return context
+
+
+def _checked(run: Run, context: ModelContext) -> RequestHistory:
+    """What a builder shows, if it can be sent."""
+    builder = f"{type(run.setup.builder).__name__}.build"
+    try:
+        checked = RequestHistory(context.messages)
+    except InvalidArgument as error:
+        raise ExtensionFailure(f"{builder}: {error}", operation="Agent.run", cause=error) from error
+    if not context.messages:
+        raise ExtensionFailure(f"{builder} returned no messages", operation="Agent.run")
+    if checked.problems or not checked.settled:
+        first = (checked.problems or checked.tail_problems())[0]
+        text = f"{builder}: message {first.index} cannot be sent: {first.text}; see check_messages"
+        raise ExtensionFailure(text, operation="Agent.run")
+    return checked
 
 
 def _refuse(history: RequestHistory, what: str) -> None:

@@ -19,7 +19,7 @@ from .events import (
     Event,
     MessageEnd,
 )
-from .messages import AssistantMessage, Message, UserMessage
+from .messages import AssistantMessage, Message, ToolResult, UserMessage
 from .parts import NO_USAGE, StopReason, Usage
 from .result import RunStatus
 from .scope import Scope
@@ -49,7 +49,7 @@ class Run:
         "executing", "follow_late", "generator", "given_up", "hasher", "id", "interrupted", "last_before", "ledger",
         "listening", "message", "model_s", "opening", "outbox", "over", "recorded", "redelivered", "repeats", "scope",
         "settling", "setup", "started_at", "started_time", "status", "stop_reason", "thread", "tool_calls", "tool_s",
-        "turn", "turn_started", "turn_usage", "usage",
+        "turn", "turn_started", "turn_usage", "unsaved", "usage",
     )  # fmt: skip
 
     def __init__(
@@ -61,6 +61,7 @@ class Run:
         self.scope = scope
         self.deps = deps
         self.opening = opening
+        self.unsaved: ToolResult | None = None  # what a tool answered, until that is committed
         self.redelivered: AssistantMessage | None = None  # the answer that was there already
         self.follow_late: Callable[[], None] | None = None  # announces progress that other threads told
         self.announcer = Announcer(setup, self.id, streaming=streaming)

@@ -10,7 +10,7 @@ from ._fields import wrong
 from ._guards import can_take, is_sequence
 from ._toolset import Toolset
 from .context import ContextBuilder
-from .errors import InvalidArgument, NotSupported
+from .errors import DeadlineExceeded, GotatoError, InvalidArgument, NotSupported
 from .extensions import Extension, install
 from .ids import Ids, random_ids
 from .limits import Limits
@@ -29,7 +29,8 @@ class Bounds:
 
     def __init__(self, limits: Limits) -> None:
         self.turns = _number(limits.max_turns)
-        self.calls = 0 if limits.max_repeated_calls == 0 else _number(limits.max_tool_calls)
+        none = limits.max_repeated_calls == 0 or limits.max_parallel_tools == 0
+        self.calls = 0 if none else _number(limits.max_tool_calls)
         self.messages = _number(limits.max_messages)
         self.transcript_bytes = _number(limits.max_transcript_bytes)
         self.answer_bytes = _number(limits.max_message_bytes)
@@ -167,7 +168,11 @@ def supported(limits: Limits) -> Limits:
 def interrupts_of(given: Any) -> tuple[type[BaseException], ...]:
     """What ends a run from anywhere: `KeyboardInterrupt`, and the classes given."""
     kinds = _sequence("interrupts", given)
+    ours = {base for own in (InvalidArgument, DeadlineExceeded) for base in own.__mro__}
     for index, kind in enumerate(kinds):
+        if kind in ours or (isinstance(kind, type) and issubclass(cast("type[object]", kind), GotatoError)):
+            text = f"Agent.interrupts[{index}]: {kind.__name__} would take this package's own errors for interrupts"
+            raise InvalidArgument(f"{text}; use a class of your own")
         if not (isinstance(kind, type) and issubclass(cast("type[object]", kind), BaseException)):
             raise wrong(f"Agent.interrupts[{index}]", "an exception class", cast("object", kind))
     return (KeyboardInterrupt, *kinds)

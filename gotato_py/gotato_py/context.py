@@ -108,6 +108,19 @@ class TailedMessages(Sequence[Message]):
             raise IndexError(f"message {index} of {len(self)}")
         return self._messages[position] if position < self._kept else self._tail[position - self._kept]
 
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Sequence) and not isinstance(other, str):
+            return tuple(self) == tuple(other)
+        return NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]  # equal to lists, which have no hash either
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+    def __reduce__(self) -> tuple[type[tuple[Message, ...]], tuple[list[Message]]]:
+        return tuple, (list(self),)
+
 
 def with_panel(messages: Sequence[Message], panel: str) -> Sequence[Message]:
     """The messages with `<panel>` text on the last one, or as a user message where the last one cannot carry it."""
@@ -182,6 +195,8 @@ class PrefixHasher:
             told = message_to_dict(messages[index])
             told.pop("id", None)
             told.pop("metadata", None)
+            for name in ("key", "metadata"):  # as the ids, they are not sent
+                told.get("result", {}).pop(name, None)
             states.append(_digest(states[index], told))
         return states[length]
 
@@ -195,6 +210,10 @@ def assemble_request(
     """
     if not isinstance(context, ModelContext):
         raise wrong("assemble_request: context", "a ModelContext", context)
+    if not is_sequence(tools):
+        raise wrong("assemble_request: tools", "a sequence of ToolSpec", tools)
+    if not isinstance(options, ModelOptions):
+        raise wrong("assemble_request: options", "a ModelOptions", options)
     for index, message in enumerate(context.messages):
         if not isinstance(message, MESSAGE_TYPES):
             raise wrong(f"assemble_request: context.messages[{index}]", "a message", message)

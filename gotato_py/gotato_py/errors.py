@@ -74,7 +74,9 @@ class GotatoError(Exception):
         self.message = message
         self.operation = operation
         self.retryable = retryable
-        self.details: Mapping[str, object] = FrozenMapping(details) if details else EMPTY
+        self.details: Mapping[str, object] = (
+            FrozenMapping(details) if isinstance(details, Mapping) and details else EMPTY
+        )
         self.cause = cause
         if cause is not None:
             self.__cause__ = cause

@@ -12,6 +12,7 @@ from ._value import value
 from .messages import AssistantMessage, ToolMessage, UserMessage
 from .model import RateLimits
 from .parts import NO_USAGE, StopReason, ToolResultStatus, Usage
+from .result import RunStatus
 
 
 @value
@@ -213,7 +214,7 @@ class TurnEnd(EventHeader):
 class AgentEnd(EventHeader):
     """The run has ended; no event of it follows."""
 
-    status: str
+    status: RunStatus
     error: ErrorInfo | None = None
     usage: Usage = NO_USAGE
     kind: ClassVar[str] = "agent_end"

@@ -86,6 +86,13 @@ def _tools(where: str, given: Any) -> tuple[ToolSpec, ...]:
     return tuple(given)
 
 
+def _breakpoints(where: str, given: Any) -> tuple[str | int, ...]:
+    for index, mark in enumerate(_sequence(where, given)):
+        if mark not in ("system", "tools") and (type(mark) is not int or mark < 0):
+            raise InvalidArgument(f'{where}[{index}] must be "system", "tools" or an index into messages')
+    return tuple(given)
+
+
 def _messages(where: str, given: Any) -> Sequence[Message]:
     for index, message in enumerate(_sequence(where, given)):
         if not isinstance(message, MESSAGE_TYPES):
@@ -105,7 +112,7 @@ class ModelRequest:
     messages: Sequence[Message] = field(default=(), check=_messages)
     tools: tuple[ToolSpec, ...] = field(default=(), check=_tools)
     options: ModelOptions = field(default=DEFAULT_OPTIONS, check=instance_of(ModelOptions))
-    cache_breakpoints: tuple[str | int, ...] = ()
+    cache_breakpoints: tuple[str | int, ...] = field(default=(), check=_breakpoints)
 
 
 @value

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
+from threading import get_ident
 from types import TracebackType
 from typing import Generic
 
 from ._run import Run
 from ._typing import T_co
-from .errors import InvalidState
+from .errors import GotatoError, InvalidState
 from .events import Event, MessageUpdate
 from .result import RunResult
 
@@ -22,7 +23,7 @@ class RunStream(Generic[T_co]):
     entry, and a ResourceWarning tells of it.
     """
 
-    __slots__ = ("__weakref__", "_ahead", "_check", "_events", "_finish", "_result", "_run", "_started")
+    __slots__ = ("__weakref__", "_ahead", "_check", "_events", "_finish", "_refused", "_result", "_run", "_started")
 
     def __init__(
         self,
@@ -38,6 +39,7 @@ class RunStream(Generic[T_co]):
         self._check = check
         self._started = False
         self._ahead: list[Event] = []
+        self._refused: GotatoError | None = None
         self._result: RunResult[T_co] | None = None
 
     def __repr__(self) -> str:
@@ -51,17 +53,30 @@ class RunStream(Generic[T_co]):
         self._started = True
         if self._ahead:
             return self._ahead.pop()
-        try:
-            return next(self._events)
-        except StopIteration:
-            pass
+        event = self._advance()
+        if event is not None:
+            return event
         if self._check and self._run.ended and not self._run.given_up:
             self.result.raise_for_status()
         raise StopIteration
 
+    def _advance(self) -> Event | None:
+        """The next event, None at the end. A stream that was refused the agent stays refused."""
+        if self._refused is not None:
+            raise self._refused
+        self._run.thread = get_ident()
+        try:
+            return next(self._events, None)
+        except GotatoError as error:
+            self._refused = None if self._run.begun else error
+            raise
+
     @property
     def text(self) -> Iterator[str]:
-        """The pieces of the answers' text, as they come, nothing between two turns; iterating them runs the run."""
+        """The pieces of the answers' text, as they come; iterating them runs the run.
+
+        Nothing stands between two turns; the pieces of an attempt that is taken back (`message_discarded`) came too.
+        """
         return (event.text for event in self if isinstance(event, MessageUpdate))
 
     @property
@@ -69,7 +84,7 @@ class RunStream(Generic[T_co]):
         """The outcome. Runs what is left of the run first; raises it, with `check=True`, if it did not complete."""
         if self._result is None:
             self._started = True
-            for _ in self._events:
+            while self._advance() is not None:
                 pass
             if not self._run.ended:
                 raise InvalidState(
@@ -93,7 +108,11 @@ class RunStream(Generic[T_co]):
 
     def __enter__(self) -> RunStream[T_co]:
         if not self._started:
-            self._ahead.append(next(self))
+            self._started = True
+            first = self._advance()
+            if first is None:
+                raise InvalidState("this stream was closed before it was entered", operation="RunStream.__enter__")
+            self._ahead.append(first)
         return self
 
     def __exit__(

@@ -165,6 +165,8 @@ class MemoryTranscript:
 
     def mark_started(self, key: str) -> None:
         """Remembers that the call's tool is about to run."""
+        if not isinstance(key, str):
+            raise wrong("MemoryTranscript.mark_started: key", "a str", key)
         self._started.add(key)
 
     def mark_waiting(self, calls: Sequence[WaitingCall]) -> None:

@@ -11,6 +11,7 @@ from gotato_py import (
     AudioPart,
     FilePart,
     ImagePart,
+    InvalidArgument,
     JSONPart,
     Message,
     Part,
@@ -20,6 +21,7 @@ from gotato_py import (
     ToolCall,
     ToolMessage,
     ToolResult,
+    UserMessage,
 )
 
 _USUAL_ENDS = {StopReason.END_TURN, StopReason.TOOL_CALLS, StopReason.NONE}
@@ -43,6 +45,8 @@ def outline(messages: Iterable[Message], *, width: int = 120) -> list[str]:
     names: dict[str, str] = {}
     lines: list[str] = []
     for message in messages:
+        if not isinstance(message, UserMessage | AssistantMessage | ToolMessage):
+            raise InvalidArgument(f"outline: messages must hold messages, not {type(message).__name__}")
         if isinstance(message, ToolMessage):
             result = message.result
             name = names.get(result.key) or names.get(result.call_id, "?")

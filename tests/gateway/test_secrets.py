@@ -32,11 +32,12 @@ def key_sent(**options: Any) -> str | None:
 
 
 def test_a_key_comes_from_the_variable_of_its_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A key left out is looked up for the host of base_url, and a stranger gets none."""
+    """A key left out is the host's own; one that is not known, a proxy say, gets OpenAI's."""
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     OpenAIChat("gpt-5")
-    assert key_sent() is None
+    assert key_sent() == f"Bearer {KEY}"
     monkeypatch.delenv("OPENAI_API_KEY")
+    assert key_sent() is None
     monkeypatch.setenv("GROQ_API_KEY", KEY)
     with pytest.raises(InvalidArgument, match="OPENAI_API_KEY"):
         OpenAIChat("gpt-5")

@@ -174,8 +174,9 @@ class TestBuilders:
 
         model = ScriptedModel([call("look"), say("never")])
         result = Agent(model, tools=[look], context_builder=Orphan()).run("go", check=False)
-        assert isinstance(result.error, InvalidState)
-        assert "builder" in str(result.error)
+        assert result.error is not None
+        assert result.error.code == "extension_failure"
+        assert "Orphan.build: message 0" in str(result.error)
         assert len(model.requests) == 1
 
     def test_no_context_fails_the_run(self) -> None:
