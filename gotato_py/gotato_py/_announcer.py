@@ -122,7 +122,7 @@ class Announcer:
     def _note(self, event: Any) -> None:
         """Keeps what follows from the event; doing it twice is doing it once."""
         self.sequence = event.sequence
-        kind = type(event)
+        kind: type[EventHeader] = event.__class__
         opens, closes = _PAIRS.get(kind, _NEITHER)
         if opens:
             self.open[opens] = event

@@ -18,7 +18,7 @@ from .messages import OUTCOME_WORDS, AssistantMessage, ToolResult, text_of
 from .normalise import bound_parts, describe_exception, normalise
 from .parts import Part, StopReason, TextPart, ToolCall, ToolResultStatus
 from .result import RunStatus
-from .tools import ToolContext, drop_progress, make_context
+from .tools import ToolContext, drop_progress
 
 _INCOMPLETE = {
     StopReason.MAX_TOKENS: "the answer was cut off by its token limit (max_tokens)",
@@ -73,7 +73,7 @@ def _begin(
     """Records that the tool is about to run, then announces it."""
     progress = Progress(run, key, call.name) if run.listening else None
     run.follow_late = None if progress is None else progress.catch_up
-    use = make_context(
+    use = ToolContext.for_call(
         call.name,
         arguments,
         run.id,

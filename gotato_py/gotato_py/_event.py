@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
+from ._mapping import FrozenMapping
 from ._value import value
 from .errors import ErrorCode, GotatoError
 from .message_json import message_to_dict, usage_to_dict
@@ -44,7 +45,8 @@ class EventHeader:
     def to_dict(self) -> dict[str, Any]:
         """The event as plain JSON types, `kind` first."""
         told: dict[str, Any] = {"kind": self.kind}
-        for name in self.__value_fields__:  # type: ignore[attr-defined]  # set by @value
+        names: Mapping[str, object] = getattr(self, "__value_fields__")  # noqa: B009  # set by @value
+        for name in names:
             told[name] = _plain(getattr(self, name))
         return told
 
@@ -58,7 +60,7 @@ def _plain(kept: Any) -> Any:
         return {"code": kept.code.value, "message": kept.message}
     if isinstance(kept, RateLimits):
         return {name: getattr(kept, name) for name in kept.__match_args__}
-    if isinstance(kept, dict):
+    if isinstance(kept, FrozenMapping):
         return dict(kept)
     return str(kept) if isinstance(kept, str) else kept
 

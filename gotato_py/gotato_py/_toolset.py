@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from ._fields import wrong
 from .arguments import parse_arguments
@@ -28,7 +28,9 @@ class BoundTool:
         self.tool = tool
         self.spec = spec
         self.validate = validate
-        self.function = tool if isinstance(tool, FunctionTool) else None
+        self.function: FunctionTool[..., Any] | None = (
+            cast("FunctionTool[..., Any]", tool) if isinstance(tool, FunctionTool) else None
+        )
 
     def execute(self, use: ToolContext[Any], converted: Mapping[str, Any]) -> object:
         """Runs the tool."""

@@ -109,9 +109,7 @@ class TailedMessages(Sequence[Message]):
         return self._messages[position] if position < self._kept else self._tail[position - self._kept]
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, Sequence) and not isinstance(other, str):
-            return tuple(self) == tuple(other)
-        return NotImplemented
+        return tuple(self) == tuple(other) if is_sequence(other) else NotImplemented
 
     __hash__ = None  # type: ignore[assignment]  # equal to lists, which have no hash either
 

@@ -14,7 +14,7 @@ from ._value import replace
 from .errors import ErrorCode, GotatoError, InvalidArgument
 from .schema import Validator
 from .tool_spec import ToolEffect, ToolSpec
-from .tools import Tool, ToolContext, arguments_of
+from .tools import Tool, ToolContext
 from .violations import SchemaViolation
 
 P = ParamSpec("P")
@@ -144,8 +144,8 @@ class FunctionTool(Generic[P, R]):
         Raises `ArgumentsRejected` before the function is called, and what the function raises.
         """
         if self._plan.simple:
-            return self._function(**arguments_of(use))
-        return self.call(use, self.convert(arguments_of(use)))
+            return self._function(**use.keywords())
+        return self.call(use, self.convert(use.keywords()))
 
 
 @overload

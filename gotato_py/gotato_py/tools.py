@@ -64,6 +64,35 @@ class ToolContext(Generic[D]):
         self._on_progress = on_progress
         self._on_charge = on_charge
 
+    @classmethod
+    def for_call(
+        cls,
+        name: str,
+        arguments: Mapping[str, object],
+        run_id: str,
+        turn: int,
+        call_id: str,
+        key: str,
+        index: int,
+        effect: ToolEffect,
+        scope: Scope,
+        deps: Any,  # whatever the caller of the run gave
+        on_progress: Callable[[str], None],
+        on_charge: Callable[[Usage], None],
+    ) -> ToolContext[Any]:
+        """The kernel's own way to make one: twelve keywords with defaults would cost as much as a commit."""
+        use: ToolContext[Any] = object.__new__(ToolContext)
+        use.name, use._arguments = name, arguments
+        use.run_id, use.turn = run_id, turn
+        use.call_id, use.key, use.index = call_id, key, index
+        use.effect, use.scope, use.deps = effect, scope, deps
+        use._on_progress, use._on_charge = on_progress, on_charge
+        return use
+
+    def keywords(self) -> Mapping[str, Any]:  # Any: JSON values
+        """The arguments to call a function with: a read-only view of them is three times slower there."""
+        return self._arguments
+
     @property
     def arguments(self) -> Mapping[str, object]:
         """The arguments, checked against the schema; read-only."""
@@ -83,42 +112,6 @@ class ToolContext(Generic[D]):
         if not isinstance(usage, Usage):
             raise wrong("ToolContext.charge: usage", "a Usage", usage)
         self._on_charge(usage)
-
-
-def make_context(
-    name: str,
-    arguments: Mapping[str, object],
-    run_id: str,
-    turn: int,
-    call_id: str,
-    key: str,
-    index: int,
-    effect: ToolEffect,
-    scope: Scope,
-    deps: object,
-    on_progress: Callable[[str], None],
-    on_charge: Callable[[Usage], None],
-) -> ToolContext[object]:
-    """The kernel's own way to make one: twelve keywords with defaults cost as much as a commit."""
-    use: ToolContext[object] = object.__new__(ToolContext)
-    use.name = name
-    use._arguments = arguments
-    use.run_id = run_id
-    use.turn = turn
-    use.call_id = call_id
-    use.key = key
-    use.index = index
-    use.effect = effect
-    use.scope = scope
-    use.deps = deps
-    use._on_progress = on_progress
-    use._on_charge = on_charge
-    return use
-
-
-def arguments_of(use: ToolContext[Any]) -> Mapping[str, Any]:  # Any: JSON values
-    """The arguments themselves; a read-only view of them is three times slower to call a function with."""
-    return use._arguments
 
 
 class Tool(Protocol):

@@ -212,8 +212,9 @@ def events(log: Sequence[Entry], *, closed: bool) -> list[str]:
     for kind, value, _ in log:
         if kind == "begin_run":
             runs.setdefault(value, [])
-        elif kind == "interrupt" and value == "clock" and runs:
-            torn.add(list(runs)[-1])
+        elif kind == "interrupt":
+            if value == "clock" and runs:
+                torn.add(list(runs)[-1])
         elif kind == "event":
             runs.setdefault(value.run_id, []).append(value)
             text = json.dumps(value.to_dict(), allow_nan=False)

@@ -6,7 +6,7 @@ import json
 import signal
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -57,7 +57,7 @@ LEAVING = ("break", "close", "drop", "left open")
 
 
 @contextmanager
-def cancelling(world: World) -> Iterator[None]:
+def cancelling(world: World) -> Generator[None]:
     """SIGUSR1 cancels the agent's run."""
 
     def handler(number: int, frame: FrameType | None) -> None:
@@ -379,11 +379,13 @@ LINES = 0 if DEEP else 300
 
 def lines() -> range:
     """The numbers of the lines to interrupt at."""
+    count = 0
     for _ in range(2):  # the first run also fills caches
         world = World()
         tracer = AtLine(world, 0, lambda: None)
         under_trace(tracer, world)
-    return range(1, tracer.count, max(1, tracer.count // LINES) if LINES else 1)
+        count = tracer.count
+    return range(1, count, max(1, count // LINES) if LINES else 1)
 
 
 def test_ctrl_c_at_any_line_of_the_kernel_leaves_nothing_open() -> None:
