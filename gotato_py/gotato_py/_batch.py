@@ -105,10 +105,14 @@ def _execute(run: Run, bound: BoundTool, use: ToolContext[object], converted: Ma
     parts: tuple[Part, ...] = ()
     status, error, exception, metadata = ToolResultStatus.FAILED, "", "", EMPTY
     try:
-        done = normalise(bound.execute(use, converted), run.setup.interrupts)
-        status, parts, error = done.status, done.parts, done.error
-        if done.handle:
-            metadata = FrozenMapping({"handle": done.handle})
+        returned = bound.execute(use, converted)
+        if type(returned) is str and returned:  # by far the most frequent one
+            status, parts = ToolResultStatus.OK, (TextPart(returned),)
+        else:
+            done = normalise(returned, run.setup.interrupts)
+            status, parts, error = done.status, done.parts, done.error
+            if done.handle:
+                metadata = FrozenMapping({"handle": done.handle})
     except run.setup.interrupts:
         raise
     except BaseException as raised:  # a tool may raise anything; it is told to the model

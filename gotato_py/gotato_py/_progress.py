@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
-
 from ._run import Run
 from ._text import well_formed
 from .events import ToolExecutionUpdate
@@ -24,7 +22,7 @@ class Progress:
         self._name = name
         self._updates = 0
         self._bytes = 0
-        self._late: deque[str] = deque()
+        self._late: list[str] = []
 
     def __call__(self, text: str) -> None:
         if not self._run.is_mine():
@@ -45,4 +43,4 @@ class Progress:
     def catch_up(self) -> None:
         """Announces what other threads have told so far."""
         while self._late:
-            self(self._late.popleft())
+            self(self._late.pop(0))

@@ -123,6 +123,14 @@ def type_check(schema: Schema) -> Check:
                 return Failure(expected, described(value))
 
             return check_string
+        if names[0] == "object":  # that of every call's arguments
+
+            def check_object(value: Any) -> Failure | None:
+                if value.__class__ is dict or isinstance(value, MAPPING):
+                    return None
+                return Failure(expected, described(value))
+
+            return check_object
 
         return lambda value: None if only(value) else Failure(expected, described(value))
 
