@@ -7,6 +7,7 @@ import os
 import sys
 import tracemalloc
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 from benchmarks.floor import FloorAgent, FloorModel
@@ -62,6 +63,4 @@ if __name__ == "__main__":
     if sys.argv[2] == "floor":
         print(_floor(sys.argv[1]))
     else:
-        from benchmarks.child_ours import ours  # the floor's process must not hold it
-
-        print(ours(sys.argv[1]))
+        print(import_module("benchmarks.child_ours").ours(sys.argv[1]))  # the floor's process must not hold it

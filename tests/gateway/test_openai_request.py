@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from typing import Any
 
 import pytest
@@ -251,3 +252,16 @@ def test_a_strict_schema_may_be_nested_and_refer() -> None:
     loose = outer | {"$defs": {"a": inner | {"additionalProperties": True}}}
     assert "strict" not in optioned(OPENAI, response_schema=loose)["response_format"]["json_schema"]
     assert "strict" not in optioned(OPENAI, response_schema=outer | {"items": True})["response_format"]["json_schema"]
+
+
+def test_ids_are_legal_at_a_host_that_is_not_known() -> None:
+    """What no server takes as an id is replaced, each call's by one of its own; usual ids go as they came."""
+    odd = ("", " ", "a b", "ü", "x" * 65, "a\nb", 'a"b', "", "x" * 64, "x" * 64, "functions.look:0", "call_1")
+    batch = AssistantMessage((), tuple(ToolCall(each, "f") for each in odd))
+    results = tuple(ToolMessage(ToolResult(each, "ok", "x")) for each in odd)
+    messages = sent(ModelRequest(messages=(UserMessage("x"), batch, *results)), quirks_for("https://h.example/v1", "m"))
+    ids = [each["id"] for each in messages["messages"][1]["tool_calls"]]
+    assert [each["tool_call_id"] for each in messages["messages"][2:]] == ids
+    assert len(set(ids)) == len(odd)
+    assert all(re.fullmatch(r"[A-Za-z0-9_.:-]{1,64}", each) for each in ids)
+    assert (ids[8], *ids[10:]) == ("x" * 64, "functions.look:0", "call_1")

@@ -44,6 +44,41 @@ def test_a_key_comes_from_the_variable_of_its_host(monkeypatch: pytest.MonkeyPat
     assert connect("groq:llama").name == "groq:llama"
 
 
+def test_a_proxy_gets_the_key_from_connect_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`connect` with a base_url of its own takes the key from the environment as the adapter does."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with Server(Reply(HELLO)) as server:
+        model = connect("openai:m", base_url=server.url)
+        assert isinstance(model, OpenAIChat)
+        ask(model)
+    assert server.received[0].headers.get("authorization") == f"Bearer {KEY}"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://api.openai.com/v1",
+        "http://API.OpenAI.com/v1",
+        "http://api.groq.com/openai/v1",
+        "https://api.openai.com:8443/v1",
+        "http://api.moonshot.cn/v1",
+    ],
+)
+def test_a_known_host_gets_its_key_over_tls_only(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At a known host under another scheme or port no key is sent, neither its own nor OpenAI's."""
+    for name in ("OPENAI_API_KEY", "GROQ_API_KEY", "MOONSHOT_API_KEY"):
+        monkeypatch.setenv(name, KEY)
+    assert OpenAIChat("m", base_url=url)._auth == {}
+
+
+@pytest.mark.parametrize(("name", "value"), [("headers", 5), ("headers", ["a"]), ("session", 5), ("session", {})])
+def test_what_cannot_be_sent_with_is_refused_by_name(name: str, value: object) -> None:
+    """Headers that are no mapping and a session that is none are InvalidArgument when the adapter is built."""
+    options: dict[str, Any] = {name: value}
+    with pytest.raises(InvalidArgument, match=f"OpenAIChat: {name} must be"):
+        local("http://127.0.0.1:9/v1", **options)
+
+
 def test_an_empty_key_needs_a_base_url() -> None:
     """An empty key is an error without base_url, and no credential with one."""
     with pytest.raises(InvalidArgument, match="api_key is empty"):

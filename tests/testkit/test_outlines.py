@@ -8,6 +8,7 @@ from gotato_py import (
     AudioPart,
     FilePart,
     ImagePart,
+    InvalidArgument,
     JSONPart,
     Message,
     Part,
@@ -84,3 +85,10 @@ def test_results_find_their_call_by_key_first() -> None:
         ToolMessage(ToolResult("y", "cancelled", error="stopped")),
     ]
     assert outline(messages)[1:] == ["tool inc: ok 1", "tool dec: ok 2", "tool ?: cancelled stopped"]
+
+
+@pytest.mark.parametrize("given", ["x", 5, None, {"role": "user"}])
+def test_what_is_no_message_is_refused(given: object) -> None:
+    """Anything but messages is InvalidArgument by its type's name."""
+    with pytest.raises(InvalidArgument, match=f"outline: messages must hold messages, not {type(given).__name__}"):
+        outline([given])  # type: ignore[list-item]  # wrong on purpose
