@@ -24,9 +24,10 @@ _INCOMPLETE = {
     StopReason.MAX_TOKENS: "the answer was cut off by its token limit (max_tokens)",
     StopReason.CONTENT_FILTER: "the answer was cut off by the content filter",
 }
-_STOPPED = (ErrorCode.CANCELLED, ErrorCode.DEADLINE_EXCEEDED)
-
-
+_STOPPED = {
+    ErrorCode.CANCELLED: ToolResultStatus.CANCELLED,
+    ErrorCode.DEADLINE_EXCEEDED: ToolResultStatus.TIMED_OUT,
+}
 _make_result = unchecked(ToolResult)
 
 
@@ -39,10 +40,8 @@ def run_batch(run: Run, message: AssistantMessage) -> Generator[Event, None, Non
         for index, call in enumerate(message.tool_calls):
             commit_result(run, refused(call, f"{message.id}:{index}", ToolResultStatus.NOT_RUN, why))
         if run.cut == 2:
-            error = LimitExceeded(
-                "two answers in a row were cut off by max_tokens inside their calls", limit="max_tokens"
-            )
-            raise Ending(RunStatus.LIMITED, error)
+            text = "two answers in a row were cut off by max_tokens inside their calls"
+            raise Ending(RunStatus.LIMITED, LimitExceeded(text, limit="max_tokens"))
         return
     bounds = run.setup.bounds
     if run.turn >= bounds.turns or bounds.counts_tokens:
@@ -117,19 +116,17 @@ def _execute(run: Run, bound: BoundTool, use: ToolContext[object], converted: Ma
         raise
     except BaseException as raised:  # a tool may raise anything; it is told to the model
         exception = type(raised).__name__
-        if isinstance(raised, GotatoError) and raised.code in _STOPPED and run.scope.cancelled:
-            status = (
-                ToolResultStatus.TIMED_OUT if raised.code is ErrorCode.DEADLINE_EXCEEDED else ToolResultStatus.CANCELLED
-            )
+        if isinstance(raised, GotatoError) and run.scope.cancelled:
+            status = _STOPPED.get(raised.code, status)
         error = describe_exception(raised, run.setup.interrupts)
         debug("tool %s raised %s", use.name, exception, exc_info=not isinstance(raised, ToolError))
     if error:
         error = text_of(bound_parts((TextPart(error),), run.setup.bounds.result_bytes))
         parts = (TextPart(OUTCOME_WORDS[status] + error), *parts)
+    parts = bound_parts(parts, run.setup.bounds.result_bytes)
+    run.unsaved = result = _make_result(use.call_id, status, parts, error, use.key, metadata)
     end_execution(run, status, exception)
-    return _make_result(
-        use.call_id, status, bound_parts(parts, run.setup.bounds.result_bytes), error, use.key, metadata
-    )
+    return result
 
 
 def _finish(run: Run, name: str, arguments: str, result: ToolResult) -> None:

@@ -40,7 +40,6 @@ def refused(call: ToolCall, key: str, status: ToolResultStatus, why: str) -> Too
 
 def commit_result(run: Run, result: ToolResult) -> None:
     """Commits the result of a call and announces it."""
-    run.unsaved = result
     kept = run.commit(_make_message(result, run.setup.ids("message")))
     run.unsaved = None
     if run.listening:

@@ -28,9 +28,8 @@ def drive(run: Run, begin: Callable[[Run], None], release: Callable[[Run], None]
         yield from _turns(run)
         run.status = RunStatus.COMPLETED
     except BaseException as raised:  # every end of a run is an outcome
-        if not run.announcer.left or not isinstance(
-            raised, GeneratorExit
-        ):  # an interrupt here drops what is at an event, too
+        left = run.announcer.left and isinstance(raised, GeneratorExit)  # an interrupt drops what is at an event, too
+        if not left:
             interrupt = raised if _set_outcome(run, raised) else None
         elif not run.given_up:  # nobody closed the stream: it was dropped, perhaps in the collector's thread
             run.scope.cancel("the stream was dropped")
@@ -95,11 +94,8 @@ def _set_outcome(run: Run, raised: BaseException) -> bool:
         run.status, run.error = RunStatus.FAILED, raised
     else:
         run.status = RunStatus.FAILED
-        run.error = ExtensionFailure(
-            f"{type(raised).__name__} raised by the clock, the id source or the kernel itself",
-            operation="Agent.run",
-            cause=raised,
-        )
+        text = f"{type(raised).__name__} raised by the clock, the id source or the kernel itself"
+        run.error = ExtensionFailure(text, operation="Agent.run", cause=raised)
     return False
 
 
