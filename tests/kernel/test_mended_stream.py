@@ -110,10 +110,12 @@ class TestARefusedStream:
             "".join(refused.text)
 
     def test_its_with_is_refused(self) -> None:
-        """Entering it raises Busy, and closing it does no harm to the run that has the agent."""
-        agent, has_it, refused = self.refused()
-        with pytest.raises(Busy):
-            refused.__enter__()
+        """Entering raises Busy, and closing it does no harm to the run that has the agent."""
+        agent = Agent(ScriptedModel([say("One two three.")]))
+        has_it, refused = agent.stream("count"), agent.stream("me too")
+        next(has_it)
+        with pytest.raises(Busy), refused:
+            pass
         refused.close()
         assert "".join(has_it.text) == "One two three."
         assert agent.status == "idle"
