@@ -46,10 +46,13 @@ _BY_PLACE = {
 }
 
 
+_HOSTS = {place.partition(":")[0] for place in _BY_PLACE}
+
+
 def is_known(base_url: str) -> bool:
     """Whether a known service is at this host, under whatever scheme and port."""
-    host = urlsplit(base_url).hostname or ""
-    return any(place.partition(":")[0] == host for place in _BY_PLACE if place.partition(":")[0] != "localhost")
+    host = (urlsplit(base_url).hostname or "").rstrip(".")
+    return provider_at(base_url) is not None or (host != "localhost" and host in _HOSTS)
 
 
 def provider_at(base_url: str) -> Provider | None:

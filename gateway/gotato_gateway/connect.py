@@ -7,7 +7,7 @@ from typing import Any
 from gotato_py import InvalidArgument
 
 from ._keys import key_from_environment
-from ._providers import PROVIDERS
+from ._providers import PROVIDERS, is_known
 from .openai_chat import OpenAIChat
 
 _LATER = ("anthropic", "gemini", "openai-responses")
@@ -31,8 +31,8 @@ def connect(model: str, *, base_url: str | None = None, **options: Any) -> OpenA
         raise InvalidArgument(
             f"connect: no provider {word!r}; known providers: {known}; or use OpenAIChat with base_url"
         )
-    if base_url is None and options.get("api_key") is None and provider.key_variable:
+    if options.get("api_key") is None and (base_url is None or not is_known(base_url)):
         options["api_key"] = key_from_environment("connect", provider)
-        if not options["api_key"]:
+        if base_url is None and provider.key_variable and not options["api_key"]:
             raise InvalidArgument(f"connect: no api_key for {word}; pass one or set {provider.key_variable}")
     return OpenAIChat(name, base_url=base_url or provider.base_url, **options)

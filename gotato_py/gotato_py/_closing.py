@@ -64,7 +64,8 @@ def close_calls(run: Run, why: GotatoError | None) -> None:
         if run.unsaved is not None and run.unsaved.key == key:  # the tool did run, and only the commit had failed
             commit_result(run, run.unsaved)
         elif key in waiting:
-            commit_result(run, refused(call, key, ToolResultStatus.BLOCKED, "superseded by a new message"))
+            if why is None:  # a new message comes; whatever else ends a run leaves them waiting
+                commit_result(run, refused(call, key, ToolResultStatus.BLOCKED, "superseded by a new message"))
         else:
             commit_result(run, refused(call, key, status, reason))
 

@@ -92,13 +92,13 @@ def _check_history(history: RequestHistory) -> None:
 def _decide_opening(run: Run, messages: Sequence[Message]) -> None:
     """Decides how the run begins: with a new message, from what is there, or with the answer that is there already."""
     opening = run.opening
-    if opening is None:
-        if run.ledger.history.open_calls and run.setup.transcript.waiting:
-            raise InvalidState("calls wait for an answer; pass a message to drop them", operation="Agent.run")
-        _check_going_on(messages)
+    at = _position(messages, opening.id) if opening is not None and opening.id else None
+    if opening is not None and at is None:
         return
-    at = _position(messages, opening.id) if opening.id else None
+    if run.ledger.history.open_calls and run.setup.transcript.waiting:
+        raise InvalidState("calls wait for an answer; pass a new message to drop them", operation="Agent.run")
     if at is None:
+        _check_going_on(messages)
         return
     run.opening = None  # it is there: it is not committed again
     if not isinstance(messages[at], UserMessage):

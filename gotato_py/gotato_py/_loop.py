@@ -45,7 +45,7 @@ def drive(run: Run, begin: Callable[[Run], None], release: Callable[[Run], None]
             close_run(run, release)
             return
     close_run(run, release)
-    if run.outbox:
+    if run.outbox and not (run.given_up and interrupt is not None):  # a closed stream takes no event with its interrupt
         yield from run.announcer.drain()
     if interrupt is not None:
         raise interrupt
@@ -58,10 +58,11 @@ def _turns(run: Run) -> Generator[Event, None, None]:
     if run.redelivered is not None:  # a task that came twice costs nothing
         run.message = run.redelivered
         return
-    close_calls(run, None)
     opening = run.opening
     if opening is not None:
         check_room(run, size_of(opening))
+    close_calls(run, None)
+    if opening is not None:
         run.commit_user(opening if opening.id else replace(opening, id=run.setup.ids("message")))
     if run.outbox:
         yield from run.announcer.drain()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ._run import Run
 from .checks import RequestHistory
 from .context import ModelContext, PrefixHasher, TurnView, full_history, lay_out, with_closing_line
-from .errors import ExtensionFailure, GotatoError, InvalidArgument, InvalidState
+from .errors import Cancelled, DeadlineExceeded, ExtensionFailure, GotatoError, InvalidArgument, InvalidState
 from .messages import AssistantMessage, Message, UserMessage
 from .model import ModelRequest
 from .parts import StopReason
@@ -32,10 +32,10 @@ def next_request(run: Run, *, wrap_up: bool = False) -> ModelRequest:
         _refuse(history, "the transcript")
     if setup.builder is not full_history:
         context = _build(run, messages)
-        system, panel = context.system, context.panel
+        system, panel, run.hasher = context.system, context.panel, None
         if context.messages is not messages:
             checked = _checked(run, context)
-            messages, run.hasher = tuple(checked.ordered), None
+            messages = tuple(checked.ordered)
             tail = messages[-1] if messages else None
     if run.listening and (run.hasher is None or wrap_up):
         run.hasher = PrefixHasher(system, tools)
@@ -55,10 +55,11 @@ def _build(run: Run, messages: Sequence[Message]) -> ModelContext:
         context = setup.builder.build(view)
     except setup.interrupts:
         raise
-    except GotatoError:
-        raise
     except Exception as error:
-        text = f"{type(setup.builder).__name__}.build raised {type(error).__name__}"
+        if run.scope.cancelled and isinstance(error, Cancelled | DeadlineExceeded):
+            raise
+        said = f": {error}" if isinstance(error, GotatoError) else ""
+        text = f"{type(setup.builder).__name__}.build raised {type(error).__name__}{said}"
         raise ExtensionFailure(text, operation="Agent.run", cause=error) from error
     if not isinstance(context, ModelContext):
         raise ExtensionFailure(

@@ -143,7 +143,7 @@ def first_id(ids: Ids) -> str:
     """The agent's id, which also shows that the source makes any."""
     try:
         made = ids("agent")
-    except TypeError as error:
+    except Exception as error:
         raise InvalidArgument(f"Agent.ids: ids('agent') raised {type(error).__name__}", cause=error) from error
     if not isinstance(made, str) or not made:
         raise wrong("Agent.ids: what ids('agent') returns", "a str that is not empty", made)
@@ -170,7 +170,7 @@ def interrupts_of(given: Any) -> tuple[type[BaseException], ...]:
     kinds = _sequence("interrupts", given)
     ours = {base for own in (InvalidArgument, DeadlineExceeded) for base in own.__mro__}
     for index, kind in enumerate(kinds):
-        if kind in ours or (isinstance(kind, type) and issubclass(cast("type[object]", kind), GotatoError)):
+        if isinstance(kind, type) and (kind in ours or issubclass(cast("type[object]", kind), GotatoError)):
             text = f"Agent.interrupts[{index}]: {kind.__name__} would take this package's own errors for interrupts"
             raise InvalidArgument(f"{text}; use a class of your own")
         if not (isinstance(kind, type) and issubclass(cast("type[object]", kind), BaseException)):

@@ -8,7 +8,7 @@ from typing import Any, cast
 from ._fields import wrong
 from .arguments import parse_arguments
 from .context import sorted_tools
-from .errors import GotatoError, InvalidArgument, NotSupported
+from .errors import ExtensionFailure, GotatoError, InvalidArgument, NotSupported
 from .function_tool import ArgumentsRejected, FunctionTool, as_tool
 from .parts import ToolCall
 from .schema import SchemaCompiler, Validator, compile_schema
@@ -68,7 +68,13 @@ class Toolset:
         arguments = parse_arguments(call.arguments)
         if isinstance(arguments, SchemaViolation):
             return f"invalid arguments for {call.name}: {arguments}"
-        violation = bound.validate(arguments)
+        try:
+            violation = bound.validate(arguments)
+        except interrupts:
+            raise
+        except Exception as error:
+            text = f"the validator that schema_compiler made for {call.name} raised {type(error).__name__}"
+            raise ExtensionFailure(text, cause=error) from error
         if violation is not None:
             return f"invalid arguments for {call.name}: {violation}"
         if bound.function is None:

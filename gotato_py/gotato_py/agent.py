@@ -15,6 +15,7 @@ from ._setup import Setup
 from ._slot import Slot
 from ._toolset import bind_tools
 from .context import ContextBuilder, full_history
+from .errors import InvalidArgument
 from .events import Event
 from .ids import Ids
 from .limits import DEFAULT_LIMITS, Limits
@@ -280,6 +281,8 @@ class Agent:
         run = Run(
             self._setup, entry.run_scope(self._setup, operation, timeout, scope), deps, opening, streaming=streaming
         )
+        if not isinstance(run.id, str):
+            raise InvalidArgument(f"Agent.ids: ids('run') must return a str, not {type(run.id).__name__}")
         self._slot.refuse_closed(self._setup.agent_id, operation)
         events = drive(run, self._slot.begin, self._slot.release)
         run.generator = ref(cast("GeneratorType[Event, None, None]", events))

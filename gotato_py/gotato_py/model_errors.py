@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import isfinite
 from typing import ClassVar
 
 from ._mapping import EMPTY
@@ -41,13 +40,16 @@ class ModelError(GotatoError):
         self.request_id = request_id
 
 
+_FOREVER = 1e300  # a longer wait is none, and an int past this has no float
+
+
 def _seconds(owner: str, given: float | None) -> float | None:
     """A wait as providers send it: never negative; one without end is none that could be kept."""
     if given is None:
         return None
     if isinstance(given, bool) or not isinstance(given, int | float):
         raise InvalidArgument(f"{owner}.retry_after must be a number of seconds or None, not {type(given).__name__}")
-    return max(0.0, float(given)) if isfinite(given) else None
+    return max(0.0, float(given)) if -_FOREVER < given < _FOREVER else None
 
 
 class RateLimited(ModelError):

@@ -107,7 +107,7 @@ class RunStream(Generic[T_co]):
             self._run.scope.cancel("the stream was closed")
 
     def __enter__(self) -> RunStream[T_co]:
-        if not self._started:
+        if not self._started or self._refused is not None:
             self._started = True
             first = self._advance()
             if first is None:

@@ -203,3 +203,15 @@ def test_a_quoted_run_never_survives(prompt: str, start: int, size: int, around:
     run = line[start : start + size]
     if len(run.strip()) >= 23:
         assert run.strip() not in scrub(f"{around} {run.strip()} {around}", (), [line])
+
+
+def test_a_provider_by_name_has_its_own_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`connect` sends the named provider's key, also to a proxy, and none for one that needs none."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-openai-0000")
+    monkeypatch.setenv("GROQ_API_KEY", KEY)
+    sent: list[str | None] = []
+    for model in ("groq:m", "ollama:m"):
+        with Server(Reply(HELLO)) as server:
+            ask(connect(model, base_url=server.url))
+        sent.append(server.received[0].headers.get("authorization"))
+    assert sent == [f"Bearer {KEY}", None]
