@@ -101,7 +101,15 @@ class Announcer:
         if self._telling is None:
             return
         event, extensions, rest = self._telling
-        self._note(event)
+        self.sequence = event.sequence  # what follows from the event is kept first; doing that twice is doing it once
+        kind: type[EventHeader] = event.__class__
+        opens, closes = _PAIRS.get(kind, _NEITHER)
+        if opens:
+            self.open[opens] = event
+        elif closes:
+            self.open.pop(closes, None)
+        if kind is MessageEnd or kind is ToolResultCommitted:
+            self.last_told = event.message.id
         interrupt: BaseException | None = None
         failed: list[tuple[Extension, BaseException]] = []
         while True:
@@ -118,18 +126,6 @@ class Announcer:
             self._tell_failure(extension, event, failure, tuple(each for each in extensions if each is not extension))
         if interrupt is not None:
             raise interrupt
-
-    def _note(self, event: Any) -> None:
-        """Keeps what follows from the event; doing it twice is doing it once."""
-        self.sequence = event.sequence
-        kind: type[EventHeader] = event.__class__
-        opens, closes = _PAIRS.get(kind, _NEITHER)
-        if opens:
-            self.open[opens] = event
-        elif closes:
-            self.open.pop(closes, None)
-        if kind is MessageEnd or kind is ToolResultCommitted:
-            self.last_told = event.message.id
 
     def _tell_failure(
         self, extension: Extension, event: Event, raised: BaseException, others: tuple[Extension, ...]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from ._mapping import FrozenMapping
 from ._value import value
 from .errors import ErrorCode, GotatoError
 from .message_json import message_to_dict, usage_to_dict
-from .messages import MESSAGE_TYPES
+from .messages import MESSAGE_TYPES, Message
 from .model import RateLimits
 from .parts import Usage
 
@@ -68,14 +68,15 @@ def _plain(kept: Any) -> Any:
 class LazyHash:
     """A prefix hash that is computed when somebody looks, at most once."""
 
-    __slots__ = ("_compute", "_known")
+    __slots__ = ("_compute", "_known", "_messages")
 
-    def __init__(self, compute: Callable[[], str]) -> None:
+    def __init__(self, compute: Callable[[Sequence[Message], int], str], messages: Sequence[Message]) -> None:
         self._compute = compute
+        self._messages = messages
         self._known = ""
 
     def get(self) -> str:
         """The hash, as hexadecimal text."""
         if not self._known:
-            self._known = self._compute()
+            self._known = self._compute(self._messages, max(0, len(self._messages) - 1))
         return self._known

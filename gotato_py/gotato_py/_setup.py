@@ -165,12 +165,14 @@ def supported(limits: Limits) -> Limits:
     return limits
 
 
+_OUR_BASES = {*InvalidArgument.__mro__, *DeadlineExceeded.__mro__}
+
+
 def interrupts_of(given: Any) -> tuple[type[BaseException], ...]:
     """What ends a run from anywhere: `KeyboardInterrupt`, and the classes given."""
     kinds = _sequence("interrupts", given)
-    ours = {base for own in (InvalidArgument, DeadlineExceeded) for base in own.__mro__}
     for index, kind in enumerate(kinds):
-        if isinstance(kind, type) and (kind in ours or issubclass(cast("type[object]", kind), GotatoError)):
+        if isinstance(kind, type) and (kind in _OUR_BASES or issubclass(cast("type[object]", kind), GotatoError)):
             text = f"Agent.interrupts[{index}]: {kind.__name__} would take this package's own errors for interrupts"
             raise InvalidArgument(f"{text}; use a class of your own")
         if not (isinstance(kind, type) and issubclass(cast("type[object]", kind), BaseException)):

@@ -77,8 +77,7 @@ def _open_turn(run: Run) -> None:
 
 def _announce_context(run: Run, request: ModelRequest) -> None:
     hasher = run.hasher
-    prefix = max(0, len(request.messages) - 1)
-    told: LazyHash | str = "" if hasher is None else LazyHash(lambda: hasher.hash_before(request.messages, prefix))
+    told: LazyHash | str = "" if hasher is None else LazyHash(hasher.hash_before, request.messages)
     run.announcer.emit(ContextBuilt, told, len(request.messages), len(request.tools))
 
 
