@@ -43,8 +43,7 @@ _TEXTS = {
 def unchecked(kind: Callable[..., T]) -> Callable[..., T]:
     """The constructor without its checks, all arguments positional, for values that the kernel itself has made."""
     owner: Any = kind
-    _build(owner)
-    draft = owner.__new__.__globals__["draft"]
+    draft = _draft_of(owner)
     fields: Mapping[str, Field] = owner.__value_fields__
     taken = [name if spec.default is MISSING else f"{name}=default_{name}" for name, spec in fields.items()]
     scope = {
@@ -62,6 +61,16 @@ def unchecked(kind: Callable[..., T]) -> Callable[..., T]:
         "\n".join([*lines, "    self.__class__ = cls", "    return self"]), scope
     )  # the source is our own declarations
     return cast("Callable[..., T]", scope["make"])
+
+
+def of_defaults(kind: Callable[[], T]) -> T:
+    """The value whose fields all have their defaults, made without compiling a constructor while importing."""
+    owner: Any = kind
+    made = object.__new__(_draft_of(owner))
+    for name, spec in owner.__value_fields__.items():
+        setattr(made, name, spec.default)
+    made.__class__ = owner
+    return made  # type: ignore[no-any-return]  # it has just become one
 
 
 def _constructor(owner: Any, fields: Mapping[str, Field], types: Mapping[str, str], draft: type) -> Any:
@@ -226,10 +235,17 @@ def _build(cls: Any) -> None:
     while "__new__" not in cls.__dict__:  # a plain subclass has the constructor of its base
         cls = cls.__base__
     if cls.__dict__["__new__"].__func__ is _build_on_first_use:
+        cls.__new__ = staticmethod(_constructor(cls, cls.__value_fields__, cls.__value_types__, _draft_of(cls)))
+
+
+def _draft_of(cls: Any) -> Any:
+    """The class of the drafts of a value class: the same, but writable."""
+    if "__value_draft__" not in cls.__dict__:
         # Both methods, or Python falls back to the slow way for either.
         writable = {"__setattr__": object.__setattr__, "__delattr__": object.__delattr__, "__new__": object.__new__}
-        draft = type(cls)(cls.__name__, (cls,), {"__slots__": (), "__module__": cls.__module__, **writable})
-        cls.__new__ = staticmethod(_constructor(cls, cls.__value_fields__, cls.__value_types__, draft))
+        body = {"__slots__": (), "__module__": cls.__module__, **writable}
+        cls.__value_draft__ = type(cls)(cls.__name__, (cls,), body)
+    return cls.__value_draft__
 
 
 class _BuildForInspect:

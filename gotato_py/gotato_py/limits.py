@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ._fields import field
-from ._value import value
+from ._value import of_defaults, value
 from .errors import InvalidArgument
 from .scope import checked_timeout
 
@@ -52,4 +52,4 @@ class Limits:
     wrap_up: bool = False
 
 
-DEFAULT_LIMITS = Limits()
+DEFAULT_LIMITS = of_defaults(Limits)

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from ._fields import Text, field, instance_of, mapping, wrong
 from ._guards import is_sequence
 from ._mapping import EMPTY
-from ._value import value
+from ._value import of_defaults, value
 from .errors import InvalidArgument
 from .messages import MESSAGE_TYPES, Message
 from .parts import StopReason, ToolCall, Usage, member_of
@@ -64,7 +64,7 @@ class ModelOptions:
     metadata: Mapping[str, object] = field(default=EMPTY, check=mapping)
 
 
-DEFAULT_OPTIONS = ModelOptions()
+DEFAULT_OPTIONS = of_defaults(ModelOptions)
 
 
 def _position(where: str, given: Any) -> int:

@@ -11,7 +11,7 @@ from ._fields import Text, exactly, extra_field, field, wrong
 from ._guards import is_sequence
 from ._hashing import hash_of
 from ._text import well_formed
-from ._value import unchecked, value
+from ._value import of_defaults, unchecked, value
 from .errors import InvalidArgument
 
 E = TypeVar("E", bound=StrEnum)
@@ -103,7 +103,7 @@ class Usage:
         )
 
 
-NO_USAGE = Usage()
+NO_USAGE = of_defaults(Usage)
 _make_usage = unchecked(Usage)
 
 

@@ -9,7 +9,7 @@ from typing import Any, Generic
 from ._fields import field
 from ._mapping import EMPTY
 from ._typing import T_co
-from ._value import value
+from ._value import of_defaults, value
 from .errors import ErrorCode, GotatoError, InvalidState, portable_cause
 from .messages import AssistantMessage, Message, UserMessage
 from .parts import NO_USAGE, Usage
@@ -38,7 +38,7 @@ class RunMetrics:
     tool_s: float = 0.0
 
 
-NO_METRICS = RunMetrics()
+NO_METRICS = of_defaults(RunMetrics)
 _SHOWN = 80  # characters of the text in a repr
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ._fields import field, wrong
-from ._value import value
+from ._value import of_defaults, value
 from .errors import InvalidArgument
 from .model_errors import ModelError
 
@@ -57,4 +57,4 @@ class RetryPolicy:
         return seconds * (1 + self.jitter * self.rng()) if self.jitter > 0 else seconds
 
 
-DEFAULT_RETRY = RetryPolicy()
+DEFAULT_RETRY = of_defaults(RetryPolicy)
