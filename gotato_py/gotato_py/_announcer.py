@@ -52,6 +52,7 @@ class Announcer:
     """
 
     __slots__ = (
+        "_listeners",
         "_observers",
         "_run_id",
         "_setup",
@@ -70,6 +71,7 @@ class Announcer:
         self._observers = tuple([extension.observe for extension in setup.extensions])
         self._telling: tuple[Any, tuple[Extension, ...], Iterator[Callable[[Event], object]]] | None = None
         self.outbox: deque[Event] | None = deque() if streaming else None
+        self._listeners = self._observers if self.outbox is None else (self.outbox.append, *self._observers)
         self.open: dict[str, Any] = {}  # "agent", "turn", "message", "tool": each with its start event
         self.sequence = 0
         self.turn = 0
@@ -83,10 +85,7 @@ class Announcer:
         make = _makers.get(kind) or _makers.setdefault(kind, unchecked(kind))
         setup = self._setup
         event: Any = make(setup.agent_id, self._run_id, self.sequence + 1, self.turn, setup.time(), *fields)
-        listeners = self._observers
-        if self.outbox is not None and kind is not AgentEnd:
-            listeners = (self.outbox.append, *listeners)
-        self._telling = (event, setup.extensions, iter(listeners))
+        self._telling = (event, setup.extensions, iter(self._observers if kind is AgentEnd else self._listeners))
         self.go_on()
         told: Event = event
         return told

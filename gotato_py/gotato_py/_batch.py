@@ -70,7 +70,7 @@ def _begin(
     run: Run, bound: BoundTool, call: ToolCall, key: str, index: int, arguments: dict[str, object]
 ) -> ToolContext[object]:
     """Records that the tool is about to run, then announces it."""
-    progress = Progress(run, key, call.name) if run.listening else None
+    progress = Progress(run, key, call.name) if run.listening and bound.sees_use else None
     run.follow_late = None if progress is None else progress.catch_up
     use = ToolContext.for_call(
         call.name,

@@ -20,9 +20,10 @@ LONGEST_NAME = 64  # of an unknown tool's name, as the model is told it
 
 
 class BoundTool:
-    """A tool with its compiled schema; `function` is the tool where that is a function."""
+    """A tool with its compiled schema; `function` is the tool where that is a function, `sees_use` whether it gets the
+    call's context."""
 
-    __slots__ = ("function", "spec", "tool", "validate")
+    __slots__ = ("function", "sees_use", "spec", "tool", "validate")
 
     def __init__(self, tool: Tool, spec: ToolSpec, validate: Validator) -> None:
         self.tool = tool
@@ -31,6 +32,7 @@ class BoundTool:
         self.function: FunctionTool[..., Any] | None = (
             cast("FunctionTool[..., Any]", tool) if isinstance(tool, FunctionTool) else None
         )
+        self.sees_use = self.function is None or self.function.takes_context
 
     def execute(self, use: ToolContext[Any], converted: Mapping[str, Any]) -> object:
         """Runs the tool."""

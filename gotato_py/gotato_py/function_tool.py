@@ -98,6 +98,11 @@ class FunctionTool(Generic[P, R]):
         return bound
 
     @property
+    def takes_context(self) -> bool:
+        """Whether the function has a parameter for its `ToolContext`."""
+        return bool(self._plan.context)
+
+    @property
     def unbound(self) -> bool:
         """Whether it is a method in the body of a class, and needs an instance before it can be a tool."""
         return self._unbound
