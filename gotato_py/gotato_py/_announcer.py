@@ -40,7 +40,6 @@ _PAIRS: dict[object, tuple[str, str]] = {  # what an event opens, and what it cl
     MessageDiscarded: ("", "message"),
     ToolExecutionEnd: ("", "tool"),
 }
-_NEITHER = ("", "")
 _makers: dict[object, Callable[..., EventHeader]] = {}  # constructors without checks, each made at first use
 
 
@@ -52,11 +51,13 @@ class Announcer:
     """
 
     __slots__ = (
+        "_agent_id",
         "_listeners",
         "_observers",
         "_run_id",
         "_setup",
         "_telling",
+        "_time",
         "last_told",
         "left",
         "open",
@@ -67,7 +68,7 @@ class Announcer:
 
     def __init__(self, setup: Setup, run_id: str, *, streaming: bool) -> None:
         self._setup = setup
-        self._run_id = run_id
+        self._agent_id, self._run_id, self._time = setup.agent_id, run_id, setup.time
         self._observers = tuple([extension.observe for extension in setup.extensions])
         self._telling: tuple[Any, tuple[Extension, ...], Iterator[Callable[[Event], object]]] | None = None
         self.outbox: deque[Event] | None = deque() if streaming else None
@@ -83,9 +84,9 @@ class Announcer:
         if self._telling is not None:
             self.go_on()
         make = _makers.get(kind) or _makers.setdefault(kind, unchecked(kind))
-        setup = self._setup
-        event: Any = make(setup.agent_id, self._run_id, self.sequence + 1, self.turn, setup.time(), *fields)
-        self._telling = (event, setup.extensions, iter(self._observers if kind is AgentEnd else self._listeners))
+        number = self.sequence + 1
+        event: Any = make(self._agent_id, self._run_id, number, self.turn, self._time(), *fields)
+        self._telling = (event, self._setup.extensions, iter(self._observers if kind is AgentEnd else self._listeners))
         self.go_on()
         told: Event = event
         return told
@@ -102,11 +103,12 @@ class Announcer:
         event, extensions, rest = self._telling
         self.sequence = event.sequence  # what follows from the event is kept first; doing that twice is doing it once
         kind: type[EventHeader] = event.__class__
-        opens, closes = _PAIRS.get(kind, _NEITHER)
-        if opens:
-            self.open[opens] = event
-        elif closes:
-            self.open.pop(closes, None)
+        if kind in _PAIRS:
+            opens, closes = _PAIRS[kind]
+            if opens:
+                self.open[opens] = event
+            else:
+                self.open.pop(closes, None)
         if kind is MessageEnd or kind is ToolResultCommitted:
             self.last_told = event.message.id
         interrupt: BaseException | None = None
