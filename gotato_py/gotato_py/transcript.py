@@ -62,10 +62,6 @@ class MessageView(Sequence[Message]):
     def __reduce__(self) -> tuple[type[tuple[Message, ...]], tuple[list[Message]]]:
         return tuple, (list(self),)
 
-    def grown_from(self, earlier: Sequence[Message]) -> bool:
-        """Whether `earlier` is the beginning of this sequence, told without looking at the messages."""
-        return isinstance(earlier, MessageView) and earlier._list is self._list and earlier._length <= self._length
-
 
 def _identified(message: M) -> M:
     return message if message.id else replace(message, id=random_ids("message"))

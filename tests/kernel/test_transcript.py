@@ -92,15 +92,6 @@ def test_a_view_has_no_hash_and_pickles_as_a_tuple() -> None:
     assert repr(view) == f"MessageView({MESSAGES[:2]!r})"
 
 
-def test_a_view_knows_what_it_grew_from() -> None:
-    """Told without looking at the messages: same list, not longer."""
-    short, long = MessageView(MESSAGES, 2), MessageView(MESSAGES, 5)
-    assert long.grown_from(short)
-    assert not short.grown_from(long)
-    assert not long.grown_from(MessageView(list(MESSAGES), 2))
-    assert not long.grown_from(MESSAGES[:2])
-
-
 # ---- the transcript in memory
 
 
