@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "gotato_py"), str(ROOT / "gateway")]  # a bare clone is enough
 
 from benchmarks import cancels, processes, turns  # noqa: E402  # found by the lines above
-from benchmarks.measure import Effort, Measured, Row, Spread  # noqa: E402
+from benchmarks.measure import Effort, Measured, Row, Spread  # noqa: E402  # as above
 
 # Without `requests` there is no gateway to measure.
 HTTP_ROWS: tuple[Row, ...] = import_module("benchmarks.cancels_http").ROWS if find_spec("requests") else ()

@@ -67,7 +67,11 @@ def check_call(run: Run) -> None:
 
 def canonical(arguments: Mapping[str, object]) -> str:
     """The arguments as text that does not depend on their order."""
-    return _canonical(dict(arguments)) if len(arguments) > 1 else str(arguments)
+    if len(arguments) == 1:  # the usual case; nothing in a plain value has an order
+        ((name, only),) = arguments.items()
+        if not isinstance(only, dict | list):
+            return f"{name}={only!r}"
+    return _canonical(dict(arguments))
 
 
 def count_repeats(run: Run, name: str, arguments: str, result: object) -> int:

@@ -12,16 +12,20 @@ from gotato_py import (
     AssistantMessage,
     Busy,
     ContextBuilt,
+    Done,
     ExtensionFailure,
     Hooks,
     InvalidArgument,
     InvalidState,
+    LimitExceeded,
     Limits,
     MemoryTranscript,
     Message,
     ModelContext,
     RateLimited,
+    StopReason,
     ToolCall,
+    ToolCallReady,
     TurnView,
     UserMessage,
     WaitingCall,
@@ -143,6 +147,17 @@ def test_a_validator_that_raises() -> None:
     assert isinstance(result.error, ExtensionFailure)
     assert "made for pay raised ZeroDivisionError" in str(result.error)
     assert (tool.uses, outline(agent.transcript.messages)[-1].split(":")[0]) == ([], "tool pay")
+
+
+def test_the_order_of_nested_arguments_is_nothing() -> None:
+    """Calls that differ in the order of an inner object's names alone are the same call."""
+    texts = ('{"q": {"a": 1, "b": 2}}', '{"q": {"b": 2, "a": 1}}')
+    steps = [[ToolCallReady(ToolCall("c", "look", texts[turn % 2])), Done(StopReason.TOOL_CALLS)] for turn in range(9)]
+    tool = FakeTool("look", "same")
+    limits = Limits(max_repeated_calls=3)
+    result = Agent(ScriptedModel(steps), tools=[tool], limits=limits).run("go", check=False)
+    assert isinstance(result.error, LimitExceeded)
+    assert (result.error.limit, len(tool.uses)) == ("max_repeated_calls", 4)
 
 
 class StopsInClose:
