@@ -1,18 +1,22 @@
 """gotato_py: a synchronous, minimal agent kernel. One blocking loop per agent; nothing but the standard library."""
 
+from ._abandoned import AbandonedCall
 from ._event import ErrorInfo
 from .agent import Agent
 from .checks import Problem, check_messages
 from .collect import collect
-from .context import ContextBuilder, ModelContext, TurnView, assemble_request, full_history
+from .context import ContextBuilder, ModelContext, TurnResult, TurnView, assemble_request, full_history
+from .decisions import Accept, Allow, Approve, Ask, Block, Decision, Deny, Reject
 from .errors import (
     AgentClosed,
+    AnswerRejected,
     Busy,
     Cancelled,
     DeadlineExceeded,
     EmptyResponse,
     ErrorCode,
     ExtensionFailure,
+    ForkedProcess,
     GotatoError,
     InvalidArgument,
     InvalidState,
@@ -20,6 +24,7 @@ from .errors import (
     NotFound,
     NotRunning,
     NotSupported,
+    OutputInvalid,
     SessionBusy,
     SessionCorrupt,
     StoreFailure,
@@ -50,7 +55,7 @@ from .events import (
     TurnStart,
 )
 from .extensions import Hooks, Observer
-from .function_tool import FunctionTool, tool
+from .function_tool import FunctionTool, as_tool, tool
 from .limits import Limits
 from .message_json import message_from_dict, message_to_dict
 from .messages import AssistantMessage, Message, ToolMessage, ToolResult, UserMessage
@@ -93,6 +98,7 @@ from .parts import (
     ToolResultStatus,
     Usage,
 )
+from .record_json import record_from_dict, record_to_dict
 from .result import (
     RunCancelled,
     RunDeadlineExceeded,
@@ -104,23 +110,33 @@ from .result import (
     RunStatus,
 )
 from .retry import RetryPolicy
-from .schema import compile_schema
+from .schema import SchemaCompiler, Validator, compile_schema
 from .scope import Clock, Scope, SystemClock
 from .stream import RunStream
+from .subscription import EventStream
+from .tool_source import ToolSource
 from .tool_spec import ToolEffect, ToolSpec
 from .tools import Pending, Tool, ToolContext
 from .transcript import Compaction, MemoryTranscript, RunRecord, Transcript, WaitingCall
+from .violations import SchemaViolation
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "AbandonedCall",
+    "Accept",
     "Agent",
     "AgentClosed",
     "AgentEnd",
     "AgentStart",
+    "Allow",
+    "AnswerRejected",
+    "Approve",
+    "Ask",
     "AssistantMessage",
     "AudioPart",
     "AuthenticationFailed",
+    "Block",
     "Busy",
     "Cancelled",
     "Clock",
@@ -132,14 +148,18 @@ __all__ = [
     "ContextOverflow",
     "ControlDelivered",
     "DeadlineExceeded",
+    "Decision",
+    "Deny",
     "Done",
     "EmptyResponse",
     "ErrorCode",
     "ErrorInfo",
     "Event",
+    "EventStream",
     "ExtensionFailed",
     "ExtensionFailure",
     "FilePart",
+    "ForkedProcess",
     "FunctionTool",
     "GotatoError",
     "Hooks",
@@ -168,6 +188,7 @@ __all__ = [
     "NotRunning",
     "NotSupported",
     "Observer",
+    "OutputInvalid",
     "Overloaded",
     "Part",
     "Pending",
@@ -180,6 +201,7 @@ __all__ = [
     "ReasoningDone",
     "ReasoningPart",
     "ReasoningUpdate",
+    "Reject",
     "RetryPolicy",
     "RunCancelled",
     "RunDeadlineExceeded",
@@ -191,6 +213,8 @@ __all__ = [
     "RunResult",
     "RunStatus",
     "RunStream",
+    "SchemaCompiler",
+    "SchemaViolation",
     "Scope",
     "SessionBusy",
     "SessionCompacted",
@@ -216,15 +240,19 @@ __all__ = [
     "ToolResult",
     "ToolResultCommitted",
     "ToolResultStatus",
+    "ToolSource",
     "ToolSpec",
     "Transcript",
     "TurnEnd",
+    "TurnResult",
     "TurnStart",
     "TurnView",
     "Usage",
     "UsageUpdate",
     "UserMessage",
+    "Validator",
     "WaitingCall",
+    "as_tool",
     "assemble_request",
     "check_messages",
     "collect",
@@ -232,6 +260,8 @@ __all__ = [
     "full_history",
     "message_from_dict",
     "message_to_dict",
+    "record_from_dict",
+    "record_to_dict",
     "tool",
 ]
 

@@ -26,19 +26,16 @@ from .events import (
     TurnEnd,
     TurnStart,
 )
-from .extensions import Extension
+from .extensions import Extension, Hook
 from .normalise import describe_exception
 
+Listener = Callable[[Event], object]
 _PAIRS: dict[object, tuple[str, str]] = {  # what an event opens, and what it closes
-    AgentStart: ("agent", ""),
     TurnStart: ("turn", ""),
     MessageStart: ("message", ""),
-    ToolExecutionStart: ("tool", ""),
-    AgentEnd: ("", "agent"),
     TurnEnd: ("", "turn"),
     MessageEnd: ("", "message"),
     MessageDiscarded: ("", "message"),
-    ToolExecutionEnd: ("", "tool"),
 }
 _makers: dict[object, Callable[..., EventHeader]] = {}  # constructors without checks, each made at first use
 
@@ -47,33 +44,44 @@ class Announcer:
     """Tells one run's events to the observers and, through `outbox`, to the stream.
 
     An event that stands in `_telling` is told: an interrupt may come at any bytecode, but going on takes up where it
-    stopped. `open` holds what was told to have started and not to have ended, so that the closing ends just that.
+    stopped. `open` and `tools` hold what was told to have started and not to have ended, so that the closing ends just
+    that.
     """
 
     __slots__ = (
         "_agent_id",
+        "_hooks",
         "_listeners",
         "_observers",
         "_run_id",
         "_setup",
         "_telling",
         "_time",
+        "is_open",
+        "is_over",
+        "last",
         "last_told",
         "left",
         "open",
         "outbox",
         "sequence",
+        "tools",
         "turn",
     )
 
     def __init__(self, setup: Setup, run_id: str, *, streaming: bool) -> None:
         self._setup = setup
         self._agent_id, self._run_id, self._time = setup.agent_id, run_id, setup.time
-        self._observers = tuple([extension.observe for extension in setup.extensions])
-        self._telling: tuple[Any, tuple[Extension, ...], Iterator[Callable[[Event], object]]] | None = None
+        self._hooks = setup.points.observe
+        self._observers: tuple[Listener, ...] = tuple([hook.call for hook in self._hooks]) if self._hooks else ()
+        self._telling: tuple[Any, tuple[Hook, ...], Iterator[Listener]] | None = None
         self.outbox: deque[Event] | None = deque() if streaming else None
         self._listeners = self._observers if self.outbox is None else (self.outbox.append, *self._observers)
-        self.open: dict[str, Any] = {}  # "agent", "turn", "message", "tool": each with its start event
+        self.open: dict[str, Any] = {}  # "turn", "message": each with its start event
+        self.tools: dict[str, ToolExecutionStart] = {}  # by key: what was told to have started and not to have ended
+        self.is_open = False  # agent_start was told, or somebody has come later; agent_end is due
+        self.is_over = False  # agent_end was told
+        self.last: Event | None = None  # that event
         self.sequence = 0
         self.turn = 0
         self.last_told = ""  # the id of the last message that was announced as committed
@@ -86,7 +94,7 @@ class Announcer:
         make = _makers.get(kind) or _makers.setdefault(kind, unchecked(kind))
         number = self.sequence + 1
         event: Any = make(self._agent_id, self._run_id, number, self.turn, self._time(), *fields)
-        self._telling = (event, self._setup.extensions, iter(self._observers if kind is AgentEnd else self._listeners))
+        self._telling = (event, self._hooks, iter(self._observers if kind is AgentEnd else self._listeners))
         self.go_on()
         told: Event = event
         return told
@@ -100,7 +108,7 @@ class Announcer:
         raised at the end."""
         if self._telling is None:
             return
-        event, extensions, rest = self._telling
+        event, hooks, rest = self._telling
         self.sequence = event.sequence  # what follows from the event is kept first; doing that twice is doing it once
         kind: type[EventHeader] = event.__class__
         if kind in _PAIRS:
@@ -109,10 +117,18 @@ class Announcer:
                 self.open[opens] = event
             else:
                 self.open.pop(closes, None)
+        elif kind is ToolExecutionStart:
+            self.tools[event.key] = event
+        elif kind is ToolExecutionEnd:
+            self.tools.pop(event.key, None)
+        elif kind is AgentStart:
+            self.is_open = True
+        elif kind is AgentEnd:
+            self.is_over, self.last = True, event
         if kind is MessageEnd or kind is ToolResultCommitted:
             self.last_told = event.message.id
         interrupt: BaseException | None = None
-        failed: list[tuple[Extension, BaseException]] = []
+        failed: list[tuple[Hook, BaseException]] = []
         while True:
             try:
                 # On one line: nothing comes between taking an observer and calling it, neither a signal nor a tracer.
@@ -121,30 +137,49 @@ class Announcer:
             except self._setup.interrupts as raised:
                 interrupt = interrupt or raised
             except BaseException as raised:  # observers fail open, whatever they raise
-                failed.append((extensions[-1 - length_hint(rest)], raised))
+                failed.append((hooks[-1 - length_hint(rest)], raised))
         self._telling = None
-        for extension, failure in failed:
-            self._tell_failure(extension, event, failure, tuple(each for each in extensions if each is not extension))
+        for hook, failure in failed:
+            self._log_failure(hook.extension, hook.point, failure)
+            if kind is not AgentEnd:
+                self._tell_others(hook.extension, hook.point, failure, hooks)
         if interrupt is not None:
             raise interrupt
 
-    def _tell_failure(
-        self, extension: Extension, event: Event, raised: BaseException, others: tuple[Extension, ...]
-    ) -> None:
-        if not extension.logged:
-            extension.logged = True
-            warn("extension %s failed at observe: %s", extension.name, type(raised).__name__)
-        debug("extension %s failed at observe", extension.name, exc_info=raised)
-        if type(event) is AgentEnd:
-            return
+    def tell_failure(self, extension: Extension, point: str, raised: BaseException) -> None:
+        """Tells that an extension failed: everybody but itself, and the log at its first failure."""
+        self._log_failure(extension, point, raised)
+        if self._listeners:
+            self.go_on()
+            self._tell_others(extension, point, raised, self._hooks)
+
+    def _tell_others(self, extension: Extension, point: str, raised: BaseException, hooks: tuple[Hook, ...]) -> None:
         setup = self._setup
         error = ErrorInfo(ErrorCode.EXTENSION_FAILURE, describe_exception(raised, setup.interrupts))
         told = ExtensionFailed(
-            setup.agent_id, self._run_id, self.sequence + 1, self.turn, setup.time(), extension.name, "observe", error
+            setup.agent_id, self._run_id, self.sequence + 1, self.turn, setup.time(), extension.name, point, error
         )
-        outbox = () if self.outbox is None else (self.outbox.append,)
-        self._telling = (told, others, iter((*outbox, *(each.observe for each in others))))
+        others = tuple(hook for hook in hooks if hook.extension is not extension)
+        listeners = self._listeners
+        outer = listeners[: len(listeners) - len(self._hooks)]
+        self._telling = (told, others, iter((*outer, *(hook.call for hook in others))))
         self.go_on()
+
+    def _log_failure(self, extension: Extension, point: str, raised: BaseException) -> None:
+        if not extension.logged:
+            extension.logged = True
+            warn("extension %s failed at %s: %s", extension.name, point, type(raised).__name__)
+        debug("extension %s failed at %s", extension.name, point, exc_info=raised)
+
+    def listen(self, subscribers: tuple[Listener, ...], *, late: bool) -> bool:
+        """Tells these from now on, beside the stream and the observers. Returns whether anybody listens.
+
+        Those who come `late`, after the run has begun, get its `agent_end` too, though nobody saw its start.
+        """
+        self.is_open = self.is_open or late
+        own = self._observers if self.outbox is None else (self.outbox.append, *self._observers)
+        self._listeners = (*subscribers, *own)
+        return bool(self._listeners)
 
     def drain(self) -> Iterator[Event]:
         """What the stream has not seen yet."""

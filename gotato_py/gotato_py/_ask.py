@@ -6,11 +6,14 @@ from collections.abc import Generator
 
 from ._answer import Answer
 from ._attempt import attempt, check_silence, delay_before_next, silence_is_answer
-from ._event import ErrorInfo, error_info
+from ._event import ErrorInfo, LazyHash, error_info
+from ._hooks import on_overflow
+from ._requests import Draft, draft_request, lay_out_draft
 from ._run import Ending, Run
 from ._text import well_formed
 from .errors import ErrorCode, GotatoError, LimitExceeded
 from .events import (
+    ContextBuilt,
     Event,
     MessageDiscarded,
     MessageStart,
@@ -21,42 +24,71 @@ from .events import (
     ToolCallUpdate,
 )
 from .model import Done, ModelEvent, ModelRequest, RateLimits, ReasoningDelta, TextDelta, ToolCallDelta, ToolCallReady
-from .model_errors import ModelError
+from .model_errors import ContextOverflow, ModelError
 from .parts import NO_USAGE
 from .result import RunStatus
 
 
-def ask(run: Run, request: ModelRequest) -> Generator[Event, None, Answer | None]:
-    """The answer to a request; None for silence after a tool result, which is an answer too.
+def ask(run: Run, *, wrap_up: bool = False) -> Generator[Event, None, Answer | None]:
+    """The answer to what the transcript holds now; None for silence after a tool result, which is an answer too.
 
     Raises what the last attempt failed with; `run.answer` then still holds what that attempt delivered.
     """
-    number, silences = 1, 0
+    draft = draft_request(run, wrap_up=wrap_up)
+    request = _request(run, draft)
+    number, silences, overflowed = 1, 0, False
     while True:
+        if run.outbox:
+            yield from run.announcer.drain()
         answer = run.answer = Answer(run.setup.ids("message"))
         try:
             yield from _attempt(run, request, answer)
+        except ContextOverflow as error:
+            if overflowed or not on_overflow(run, error):
+                raise
+            overflowed = True
+            _take_back(run, number, 0.0, error)
+            number += 1
+            draft = draft_request(run, wrap_up=wrap_up)
+            request = _request(run, draft)
+            continue
         except ModelError as error:
             delay = delay_before_next(run.setup.retry, number, error, run.scope)
-            discard(run, error)
-            if run.listening:
-                run.announcer.emit(ModelRetry, number, delay, error_info(error))
+            _take_back(run, number, delay, error)
+            if run.outbox:
                 yield from run.announcer.drain()
             run.scope.wait(delay)
             number += 1
-            continue
-        if answer.calls or not answer.is_empty():
-            return answer
-        discard(run, None)
-        if silence_is_answer(request):
-            return None
-        silences += 1
-        check_silence(answer, silences)
-        if run.listening:
-            run.announcer.emit(
-                ModelRetry, number, 0.0, ErrorInfo(ErrorCode.EMPTY_RESPONSE, "the model answered nothing")
-            )
-            yield from run.announcer.drain()
+        else:
+            if answer.calls or not answer.is_empty():
+                return answer
+            discard(run, None)
+            if silence_is_answer(request):
+                return None
+            silences += 1
+            check_silence(answer, silences)
+            if run.listening:
+                error_told = ErrorInfo(ErrorCode.EMPTY_RESPONSE, "the model answered nothing")
+                run.announcer.emit(ModelRetry, number, 0.0, error_told)
+        if run.setup.points.transform:
+            request = lay_out_draft(run, draft)
+
+
+def _request(run: Run, draft: Draft) -> ModelRequest:
+    """The request of a draft, announced."""
+    request = lay_out_draft(run, draft)
+    if run.listening:
+        hasher = run.hasher
+        told: LazyHash | str = "" if hasher is None else LazyHash(hasher.hash_before, request.messages)
+        run.announcer.emit(ContextBuilt, told, len(request.messages), len(request.tools))
+    return request
+
+
+def _take_back(run: Run, number: int, delay: float, error: ModelError) -> None:
+    """Takes back what an attempt has shown, and announces the next."""
+    discard(run, error)
+    if run.listening:
+        run.announcer.emit(ModelRetry, number, delay, error_info(error))
 
 
 def _attempt(run: Run, request: ModelRequest, answer: Answer) -> Generator[Event, None, None]:

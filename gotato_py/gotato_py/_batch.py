@@ -1,34 +1,29 @@
-"""The calls of one answer, run one after another in the caller's thread."""
+"""The calls of one answer: in the caller's thread one after another, or on worker threads as many at a time as may."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Sequence
 
-from ._bounds import canonical, check_call, check_next_turn, count_repeats, limited
-from ._closing import commit_result, end_execution, refused
-from ._log import debug
-from ._mapping import EMPTY, FrozenMapping
-from ._progress import Progress
-from ._run import Ending, Run, store_failure
-from ._toolset import LONGEST_NAME, BoundTool
-from ._value import replace, unchecked
-from .errors import ErrorCode, GotatoError, LimitExceeded, ToolError
-from .events import Event, ToolExecutionStart
-from .messages import OUTCOME_WORDS, AssistantMessage, ToolResult, text_of
-from .normalise import bound_parts, describe_exception, normalise
-from .parts import Part, StopReason, TextPart, ToolCall, ToolResultStatus
+from ._bounds import check_abandoned, check_next_turn
+from ._calls import Ready, begin, finish_unrun, judge, run_here, start_worker, take
+from ._closing import commit_result, refused
+from ._final import commit_final_answers, commit_unready_answers, is_final, takes_final
+from ._progress import announce_progress
+from ._run import Ending, Run
+from ._waiting import record_waiting, settle_waiting
+from .errors import LimitExceeded
+from .events import Event
+from .messages import AssistantMessage, ToolResult
+from .parts import StopReason, ToolCall, ToolResultStatus
+from .records import WaitingCall
 from .result import RunStatus
-from .tools import ToolContext, drop_progress
 
 _INCOMPLETE = {
     StopReason.MAX_TOKENS: "the answer was cut off by its token limit (max_tokens)",
     StopReason.CONTENT_FILTER: "the answer was cut off by the content filter",
 }
-_STOPPED = {
-    ErrorCode.CANCELLED: ToolResultStatus.CANCELLED,
-    ErrorCode.DEADLINE_EXCEEDED: ToolResultStatus.TIMED_OUT,
-}
-_make_result = unchecked(ToolResult)
+Calls = Sequence[tuple[int, ToolCall]]
+"""Calls of one message, each with its index there."""
 
 
 def run_batch(run: Run, message: AssistantMessage) -> Generator[Event, None, None]:
@@ -44,109 +39,102 @@ def run_batch(run: Run, message: AssistantMessage) -> Generator[Event, None, Non
             raise Ending(RunStatus.LIMITED, LimitExceeded(text, limit="max_tokens"))
         return
     bounds = run.setup.bounds
-    if run.turn >= bounds.turns or bounds.counts_tokens:
+    if (run.turn >= bounds.turns or bounds.counts_tokens) and not takes_final(run, message):
         check_next_turn(run)
-    for index, call in enumerate(message.tool_calls):
-        if run.scope.cancelled:
-            run.scope.check()
-        key = f"{message.id}:{index}"
-        prepared = run.setup.toolset.prepare(call, run.setup.interrupts)
-        if isinstance(prepared, str):
-            _finish(run, call.name, call.arguments, refused(call, key, ToolResultStatus.NOT_RUN, prepared))
-        else:
-            if run.tool_calls >= bounds.calls:
-                check_call(run)
-            bound, arguments, converted = prepared
-            use = _begin(run, bound, call, key, index, arguments)
+    yield from _give_results(run, message, list(enumerate(message.tool_calls)))
+
+
+def resume_batch(run: Run, message: AssistantMessage) -> Generator[Event, None, None]:
+    """Goes on with a batch that waited, from its first open call."""
+    indexes = [int(key.rpartition(":")[2]) for key, _ in run.ledger.history.open_calls]
+    run.leaves_open = False
+    yield from _give_results(run, message, [(index, message.tool_calls[index]) for index in indexes])
+
+
+def _give_results(run: Run, message: AssistantMessage, calls: Calls) -> Generator[Event, None, None]:
+    finals = [each for each in calls if is_final(run, each[1])] if run.output is not None else ()
+    ordinary = [each for each in calls if not is_final(run, each[1])] if finals else calls
+    try:
+        for position, (index, call) in enumerate(ordinary):
+            if run.scope.cancelled:
+                run.scope.check()
+            key = f"{message.id}:{index}"
+            judged = judge(run, call, key, index)
+            if isinstance(judged, Ready):
+                yield from _run_call(run, call, judged)
+            elif isinstance(judged, ToolResult):
+                finish_unrun(run, call, index, judged)
+            else:
+                yield from _finish_running(run)
+                _wait(run, message, judged, ordinary[position + 1 :], [each for each in finals if each[0] < index])
             if run.outbox:
                 yield from run.announcer.drain()
-            result = _execute(run, bound, use, converted)
-            _finish(run, call.name, canonical(arguments), result)
+        yield from _finish_running(run)
+    except Ending:  # what runs already has its effect: its real results are kept
+        yield from _finish_running(run)
+        raise
+    if finals:
+        commit_final_answers(run, message, finals)
+    if run.failure is not None:
+        raise run.failure
+
+
+def _run_call(run: Run, call: ToolCall, ready: Ready) -> Generator[Event, None, None]:
+    bound, bounds = ready.bound, run.setup.bounds
+    timeout = bound.timeout
+    if not bounds.workers and timeout is None:
+        begin(run, ready)
+        if run.outbox:
+            yield from run.announcer.drain()
+        run_here(run, call, ready)
+        return
+    alone = bound.spec.sequential or bounds.parallel <= 1
+    if timeout is None:
+        timeout = run.setup.limits.tool_timeout
+    on_worker = timeout is not None or not alone
+    yield from _finish_running(run, 0 if alone else bounds.parallel - 1)
+    if run.scope.cancelled:  # while others finished
+        run.scope.check()
+    if on_worker:
+        check_abandoned(run)
+    begin(run, ready)
+    if run.outbox:
+        yield from run.announcer.drain()
+    if not on_worker:
+        run_here(run, call, ready)
+        return
+    start_worker(run, call, ready, timeout)
+    if alone:
+        yield from _finish_running(run)
+
+
+def _finish_running(run: Run, left: float = 0) -> Generator[Event, None, None]:
+    """Takes what workers say until no more than so many calls run."""
+    crew = run.crew
+    while crew is not None and len(crew.running) > left:
+        mail = crew.next()
+        if isinstance(mail, tuple):
+            job, text = mail
+            announce_progress(run, job.use.key, job.use.name, text)
+            continue
+        take(run, crew, mail)
         if run.outbox:
             yield from run.announcer.drain()
 
 
-def _begin(
-    run: Run, bound: BoundTool, call: ToolCall, key: str, index: int, arguments: dict[str, object]
-) -> ToolContext[object]:
-    """Records that the tool is about to run, then announces it."""
-    progress = Progress(run, key, call.name) if run.listening and bound.sees_use else None
-    run.follow_late = None if progress is None else progress.catch_up
-    use = ToolContext.for_call(
-        call.name,
-        arguments,
-        run.id,
-        run.turn,
-        call.id,
-        key,
-        index,
-        bound.spec.effect,
-        run.scope,
-        run.deps,
-        drop_progress if progress is None else progress,
-        run.charged.append,
-    )
-    try:
-        run.setup.transcript.mark_started(key)
-    except run.setup.interrupts:
-        raise
-    except Exception as error:
-        raise store_failure(error, "could not record that a tool starts")  # noqa: B904  # it carries its cause
-    run.tool_calls += 1
-    run.executing = (key, call.name, run.setup.monotonic())
-    if run.listening:
-        run.announcer.emit(ToolExecutionStart, key, call.name, call.id, FrozenMapping(arguments))
-    return use
-
-
-def _execute(run: Run, bound: BoundTool, use: ToolContext[object], converted: Mapping[str, object]) -> ToolResult:
-    """Runs the tool; whatever it returns or raises is a result, but for the interrupts."""
-    parts: tuple[Part, ...] = ()
-    status, error, exception, metadata = ToolResultStatus.FAILED, "", "", EMPTY
-    try:
-        returned = bound.execute(use, converted)
-        if type(returned) is str and returned:  # by far the most frequent one
-            status, parts = ToolResultStatus.OK, (TextPart(returned),)
-        else:
-            done = normalise(returned, run.setup.interrupts)
-            status, parts, error = done.status, done.parts, done.error
-            if done.handle:
-                metadata = FrozenMapping({"handle": done.handle})
-    except run.setup.interrupts:
-        raise
-    except BaseException as raised:  # a tool may raise anything; it is told to the model
-        exception = type(raised).__name__
-        if isinstance(raised, GotatoError) and run.scope.cancelled:
-            status = _STOPPED.get(raised.code, status)
-        error = describe_exception(raised, run.setup.interrupts)
-        debug("tool %s raised %s", use.name, exception, exc_info=not isinstance(raised, ToolError))
-    if error:
-        error = text_of(bound_parts((TextPart(error),), run.setup.bounds.result_bytes))
-        parts = (TextPart(OUTCOME_WORDS[status] + error), *parts)
-    parts = bound_parts(parts, run.setup.bounds.result_bytes)
-    run.unsaved = result = _make_result(use.call_id, status, parts, error, use.key, metadata)
-    end_execution(run, status, exception)
-    return result
-
-
-def _finish(run: Run, name: str, arguments: str, result: ToolResult) -> None:
-    """Commits the result, with a warning where the calls go in circles; ends the run where they still do."""
-    while run.charged:
-        run.count(run.charged.popleft())
-    most = run.setup.limits.max_repeated_calls
-    count = 0
-    if most is not None:
-        count = count_repeats(run, name, arguments, (result.status, result.parts))
-        if count == most and count > 1:
-            result = _with_warning(result, count)
-    commit_result(run, result)
-    if most is not None and count > most:
-        text = f"{name[:LONGEST_NAME]} was called {count} times with the same arguments and result"
-        raise limited("max_repeated_calls", text, wrap_up=True)
-
-
-def _with_warning(result: ToolResult, count: int) -> ToolResult:
-    text = (
-        f"\n[This call has now given the same result {count} times. Do something else: the run ends if it is repeated.]"
-    )
-    return replace(result, parts=(*result.parts, TextPart(text)))
+def _wait(run: Run, message: AssistantMessage, first: WaitingCall, behind: Calls, finals: Calls) -> None:
+    """Settles the run as waiting. The gates of the calls behind are asked now, so that every question of the batch can
+    be answered at once; nothing behind the first question runs."""
+    records = {first.key: first}
+    for index, call in behind:
+        key = f"{message.id}:{index}"
+        known = run.waiting.get(key)
+        judged = judge(run, call, key, index) if known is None else known
+        if isinstance(judged, WaitingCall):
+            records[key] = judged
+    if run.failure is not None:
+        raise run.failure
+    run.scope.check()
+    commit_unready_answers(run, message, finals)
+    record_waiting(run, records)
+    raise settle_waiting()

@@ -65,6 +65,16 @@ def check_call(run: Run) -> None:
         raise limited("max_tool_calls", f"the run made {run.tool_calls} tool calls", wrap_up=True)
 
 
+def check_abandoned(run: Run) -> None:
+    """Ends the run if so many calls were given up and still run that no further one may be put at that risk."""
+    most = run.setup.limits.max_abandoned
+    if most is None or run.abandoned is None:
+        return
+    alive = len(run.abandoned.alive())
+    if alive >= most:
+        raise limited("max_abandoned", f"{alive} calls that were given up still run, see Agent.abandoned")
+
+
 def canonical(arguments: Mapping[str, object]) -> str:
     """The arguments as text that does not depend on their order."""
     if len(arguments) == 1:  # the usual case; nothing in a plain value has an order

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import cast
 
+from ._abandoned import AbandonedCall
 from ._ask import discard
+from ._crew import GRACE_S, Job
 from ._event import error_info
 from ._ledger import Ledger
 from ._mapping import EMPTY
@@ -21,7 +23,6 @@ from .events import (
     MessageEnd,
     MessageStart,
     ToolExecutionEnd,
-    ToolExecutionStart,
     ToolResultCommitted,
     TurnEnd,
 )
@@ -41,33 +42,54 @@ def refused(call: ToolCall, key: str, status: ToolResultStatus, why: str) -> Too
 def commit_result(run: Run, result: ToolResult) -> None:
     """Commits the result of a call and announces it."""
     kept = run.commit(_make_message(result, run.setup.ids("message")))
-    run.unsaved = None
+    run.unsaved.pop(result.key, None)
     if run.listening:
         run.announcer.emit(ToolResultCommitted, kept)
 
 
 def close_calls(run: Run, why: GotatoError | None) -> None:
-    """Gives every open call its result: effect unknown if it was started, else not run."""
+    """Gives every open call its result: effect unknown if it was started, else not run.
+
+    What waits for a person, and what stands behind it, stays open where the run leaves it so.
+    """
     transcript = run.setup.transcript
     run.ledger.catch_up(transcript)
     opened = run.ledger.history.open_calls
     if not opened:
         return
     started = transcript.started
-    waiting = {call.key for call in transcript.waiting}
     reason = _reason(why)
     no_answer = ToolResultStatus.TIMED_OUT if _is_deadline(why) else ToolResultStatus.CANCELLED
     for key, call in opened:
+        unsaved = run.unsaved.get(key)
         status = no_answer if key in started else ToolResultStatus.NOT_RUN
-        if run.executing is not None and run.executing[0] == key:
-            end_execution(run, status, _exception_name(why))
-        if run.unsaved is not None and run.unsaved.key == key:  # the tool did run, and only the commit had failed
-            commit_result(run, run.unsaved)
-        elif key in waiting:
-            if why is None:  # a new message comes; whatever else ends a run leaves them waiting
-                commit_result(run, refused(call, key, ToolResultStatus.BLOCKED, "superseded by a new message"))
+        if key in run.executing:
+            end_execution(run, key, status if unsaved is None else unsaved.status, _exception_name(why))
+        if unsaved is not None:  # the tool did run, and only the commit is missing
+            commit_result(run, unsaved)
+        elif key in started:
+            commit_result(run, refused(call, key, status, reason))
+        elif run.leaves_open:
+            continue
+        elif key in run.superseded:
+            commit_result(run, refused(call, key, ToolResultStatus.BLOCKED, "superseded by a new message"))
         else:
             commit_result(run, refused(call, key, status, reason))
+
+
+def _release_crew(run: Run) -> None:
+    """Ends what still runs on worker threads: its real result, if it comes in time, is kept, the rest given up."""
+    crew = run.crew
+    if crew is None:
+        return
+    crew.wind_down(0.0 if run.interrupted and not run.given_up else GRACE_S)
+    for job in crew.running:
+        if job.outcome is not None:
+            run.unsaved[job.use.key] = job.outcome[0]
+        elif job.given_up:
+            abandon(run, job)
+    crew.close()
+    run.crew = None
 
 
 def _exception_name(why: GotatoError | None) -> str:
@@ -88,19 +110,24 @@ def _reason(why: GotatoError | None) -> str:
     return "the time of the run has passed" if _is_deadline(why) else f"the run failed ({why.code.value})"
 
 
-def end_execution(run: Run, status: ToolResultStatus, exception: str) -> None:
-    """Announces that the tool that was running has ended."""
-    if run.executing is None:
-        return
-    key, name, began = run.executing
+def end_execution(run: Run, key: str, status: ToolResultStatus, exception: str) -> None:
+    """Announces that a tool that was running has ended."""
+    name, began = run.executing[key]
     elapsed = run.setup.monotonic() - began
     if run.follow_late is not None:
         run.follow_late()
-    if "tool" in run.announcer.open:
-        started: ToolExecutionStart = run.announcer.open["tool"]
+    started = run.announcer.tools.get(key)
+    if started is not None:
         run.announcer.emit(ToolExecutionEnd, key, name, status, EXECUTED[status], exception, elapsed, started.call_id)
-    run.executing = None
+    run.executing.pop(key, None)
     run.tool_s += elapsed
+
+
+def abandon(run: Run, job: Job) -> None:
+    """Lists a call that was given up while its thread runs on."""
+    if run.abandoned is not None and job.thread is not None:
+        call = AbandonedCall(job.use.name, job.use.key, job.call.id, run.id, job.started_at)
+        run.abandoned.add(call, job.thread)
 
 
 def announce_answer(run: Run, message: AssistantMessage) -> None:
@@ -148,20 +175,45 @@ def close_turn(run: Run) -> None:
         run.announcer.emit(TurnEnd, run.turn_usage, run.stop_reason, run.setup.monotonic() - run.turn_started)
 
 
-def close_run(run: Run, release: Callable[[Run], None]) -> None:
+def close_run(run: Run, release: Callable[[Run, Event | None], None]) -> None:
     """Settles the run: what is open is closed, its record stored, its end announced, and the agent let go.
 
-    A transcript that fails here fails the run; what could not be closed is closed at the next entry.
+    `release` lets the agent go and tells the last event to subscribers, in one step. A transcript that fails here fails
+    the run; what could not be closed is closed at the next entry.
     """
     run.settling = True
+    queued = run.inbox.close()
     if run.interrupted:  # a list that was being extended may be half done
         run.ledger = Ledger()
     if run.status is None:
         run.status, run.error = RunStatus.CANCELLED, Cancelled("the run was interrupted", operation="Agent.run")
     run.announcer.go_on()
-    if "agent" not in run.announcer.open:  # nobody listens, or agent_start was never told, or agent_end already
+    if run.announcer.is_over or not run.announcer.is_open:
         run.listening = False
+    _close_open(run)
+    for key in list(run.executing):
+        end_execution(run, key, ToolResultStatus.CANCELLED, _exception_name(run.error))
+    close_turn(run)
+    known = {message.id for message in run.committed}
+    run.undelivered = tuple(message for message in queued if message.id not in known)
+    run.ended_at = run.setup.monotonic()
+    _store_record(run)
+    last: Event | None = None
     try:
+        if run.listening:
+            last = run.announcer.emit(AgentEnd, run.status, error_info(run.error), run.usage)
+    finally:
+        if run.announcer.is_told() and (run.announcer.is_over or not run.listening):  # else the next entry tells it
+            run.ended = run.begun
+            release(run, run.announcer.last)
+    if last is not None:
+        run.announcer.tell_stream(last)
+
+
+def _close_open(run: Run) -> None:
+    """Closes what the run has left open in the transcript, and among its workers."""
+    try:
+        _release_crew(run)
         if run.listening and run.interrupted:
             _tell_rest(run)
         _close_answer(run)
@@ -172,21 +224,6 @@ def close_run(run: Run, release: Callable[[Run], None]) -> None:
     except Exception as error:  # a transcript may raise anything; the run then failed
         _fail(run, error)
     discard(run, run.error)
-    if run.executing is not None:
-        end_execution(run, ToolResultStatus.CANCELLED, _exception_name(run.error))
-    close_turn(run)
-    run.ended_at = run.setup.monotonic()
-    _store_record(run)
-    last: Event | None = None
-    try:
-        if run.listening:
-            last = run.announcer.emit(AgentEnd, run.status, error_info(run.error), run.usage)
-    finally:
-        if run.announcer.is_told() and "agent" not in run.announcer.open:  # else the next entry tells it
-            run.ended = run.begun
-            release(run)
-    if last is not None:
-        run.announcer.tell_stream(last)
 
 
 def _fail(run: Run, error: Exception) -> None:

@@ -2,47 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from ._bounds import check_message_size
 from ._fields import wrong
+from ._final import is_taken, reread
 from ._ledger import Ledger
+from ._output import read_output
 from ._run import Run, store_failure
 from ._setup import Setup
+from ._structured import Output
+from ._view import count_compactions
+from ._waiting import answered, expire, open_records, undecided
 from .checks import RequestHistory
-from .errors import InvalidArgument, InvalidState, NotSupported
-from .messages import AssistantMessage, Message, UserMessage
+from .errors import InvalidArgument, InvalidState
+from .messages import AssistantMessage, Message, ToolMessage, UserMessage
 from .parts import ReasoningPart, StopReason, TextPart
 from .result import RunMetrics, RunResult, RunStatus
 from .scope import Scope, checked_timeout
 
 
-def check_entry(setup: Setup, message: Any, answers: object, output: object) -> UserMessage | None:
+def check_entry(setup: Setup, message: Any, answers: object) -> UserMessage | None:
     """The user message of a run, or None for one that goes on. Raises `InvalidArgument` for what cannot be one."""
-    if output is not None:
-        raise NotSupported(
-            "output=: structured output is not part of this release; ask for JSON in the message", operation="Agent.run"
-        )
-    if answers is not None:
-        raise InvalidArgument("answers=: no call of this agent waits for an answer", operation="Agent.run")
     if message is None:
         return None
+    if answers is not None:
+        raise InvalidArgument(
+            "answers come without a message: they go on with what waits, a new message drops it", operation="Agent.run"
+        )
+    return user_message(setup, message, "Agent.run")
+
+
+def user_message(setup: Setup, message: Any, operation: str) -> UserMessage:  # Any: checked here
+    """The argument as a user message. Raises `InvalidArgument` for what cannot be one."""
     if isinstance(message, UserMessage):
         opening = message
     else:
         try:
             opening = UserMessage(message)
         except InvalidArgument as error:
-            raise InvalidArgument(str(error).replace("UserMessage.parts", "message"), operation="Agent.run") from None
+            raise InvalidArgument(str(error).replace("UserMessage.parts", "message"), operation=operation) from None
     if all(isinstance(part, TextPart) and not part.text.strip() for part in opening.parts):
-        raise InvalidArgument(
-            "message is empty: no provider takes a user message that says nothing", operation="Agent.run"
-        )
+        text = "message is empty: no provider takes a user message that says nothing"
+        raise InvalidArgument(text, operation=operation)
     if any(isinstance(part, ReasoningPart) for part in opening.parts):
-        raise InvalidArgument("message holds a ReasoningPart; only a model's answer can", operation="Agent.run")
+        raise InvalidArgument("message holds a ReasoningPart; only a model's answer can", operation=operation)
     check_message_size(setup.limits.max_message_bytes, opening, "message")
     return opening
+
+
+def asked_output(setup: Setup, output: object) -> Output | None:
+    """What a run is to come to. Raises `InvalidArgument` for what cannot be described."""
+    if output is None:
+        return None
+    capabilities: object = getattr(setup.model, "capabilities", ())
+    native = isinstance(capabilities, Collection) and "response_schema" in capabilities
+    return Output(read_output(output, setup.compiler), native=native)
 
 
 def run_scope(setup: Setup, operation: str, timeout: float | None, scope: Scope | None) -> Scope:
@@ -71,6 +87,7 @@ def open_transcript(run: Run, known: Ledger | None) -> None:
             run.ledger = known
         run.ledger.catch_up(transcript)
         run.last_before = run.announcer.last_told = messages[-1].id if messages else ""
+        run.compactions = count_compactions(run)
         _check_history(run.ledger.history)
         _decide_opening(run, messages)
         begin_run = getattr(transcript, "begin_run", None)
@@ -90,35 +107,56 @@ def _check_history(history: RequestHistory) -> None:
 
 
 def _decide_opening(run: Run, messages: Sequence[Message]) -> None:
-    """Decides how the run begins: with a new message, from what is there, or with the answer that is there already."""
+    """Decides how the run begins: with answers, with a new message, from what is there, or with the answer that is
+    there already."""
+    transcript = run.setup.transcript
+    records = open_records(transcript.waiting, run.ledger.history.open_calls)
     opening = run.opening
-    at = _position(messages, opening.id) if opening is not None and opening.id else None
+    at = position_of(messages, opening.id) if opening is not None and opening.id else None
     if opening is not None and at is None:
+        run.superseded, run.waiting, run.leaves_open = frozenset(records), records, bool(records)
         return
-    if run.ledger.history.open_calls and run.setup.transcript.waiting:
-        raise InvalidState("calls wait for an answer; pass a new message to drop them", operation="Agent.run")
-    if at is None:
-        _check_going_on(messages)
-        return
-    run.opening = None  # it is there: it is not committed again
-    if not isinstance(messages[at], UserMessage):
+    if at is not None and not isinstance(messages[at], UserMessage):
         raise InvalidArgument("message has the id of a message that is no user's", operation="Agent.run")
+    run.opening = None  # it is there: it is not committed again
+    if records or run.answers is not None:
+        run.waiting = answered(expire(records, run.setup.time()), run.answers or {})
+        run.leaves_open = True
+        if run.answers is None and at is None and undecided(run.waiting):
+            text = "calls wait for an answer; pass answers={key: Approve() or Deny()}, or a new message to drop them"
+            raise InvalidState(text, operation="Agent.run")
+    elif at is None:
+        _check_going_on(messages)
+    else:
+        _redeliver(run, messages, at)
+
+
+def _redeliver(run: Run, messages: Sequence[Message], at: int) -> None:
     run.redelivered = _answer_behind(messages, at)
     if run.redelivered is None and any(isinstance(later, UserMessage) for later in messages[at + 1 :]):
         text = "message was delivered before and left without an answer, and the conversation has gone on since"
         raise InvalidState(text, operation="Agent.run")
+    if run.redelivered is not None and run.output is not None and not reread(run, run.output, run.redelivered):
+        run.redelivered = None
 
 
-def _position(messages: Sequence[Message], message_id: str) -> int | None:
+def position_of(messages: Sequence[Message], message_id: str) -> int | None:
+    """Where the message with that id is."""
     return next((at for at in range(len(messages) - 1, -1, -1) if messages[at].id == message_id), None)
 
 
 def _answer_behind(messages: Sequence[Message], at: int) -> AssistantMessage | None:
     """The finished answer to the user message at that position, if there is one."""
+    last: AssistantMessage | None = None
     for message in messages[at + 1 :]:
         if isinstance(message, UserMessage):
             return None
-        if isinstance(message, AssistantMessage) and not message.tool_calls and message.stop_reason not in _NO_ANSWER:
+        if isinstance(message, ToolMessage):
+            if is_taken(message):
+                return last
+            continue
+        last = message
+        if not message.tool_calls and message.stop_reason not in _NO_ANSWER:
             return message
     return None
 
@@ -129,6 +167,9 @@ def _check_going_on(messages: Sequence[Message]) -> None:
             "run() without a message goes on from the transcript, which is empty", operation="Agent.run"
         )
     tail = messages[-1]
+    if isinstance(tail, ToolMessage) and is_taken(tail):
+        text = "run() without a message: the last answer, given as output, is finished; pass a message"
+        raise InvalidArgument(text, operation="Agent.run")
     if isinstance(tail, AssistantMessage) and not tail.tool_calls and tail.stop_reason not in _UNFINISHED:
         raise InvalidArgument(
             "run() without a message: the last answer is finished; pass a message", operation="Agent.run"
@@ -143,6 +184,7 @@ def result_of(run: Run) -> RunResult[Any]:
     """What a run that has ended came to."""
     status = run.status if run.status is not None else RunStatus.FAILED
     elapsed = max(0.0, run.ended_at - run.started_at)
+    read = None if run.output is None else run.output.read
     return RunResult(
         run.id,
         status,
@@ -150,5 +192,10 @@ def result_of(run: Run) -> RunResult[Any]:
         run.usage,
         RunMetrics(run.turn, run.tool_calls, elapsed, run.model_s, run.tool_s),
         run.error,
-        new_messages=tuple(run.committed),
+        run.stopped_by,
+        tuple(run.committed),
+        undecided(run.waiting) if run.leaves_open else (),
+        run.undelivered,
+        structured=None if read is None else read.value,
+        lacks_output=run.output is not None and read is None,
     )

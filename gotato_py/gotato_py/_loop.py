@@ -5,18 +5,24 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Generator
 
+from ._batch import resume_batch
 from ._bounds import check_room
 from ._closing import close_calls, close_run
+from ._control import goes_on
+from ._hooks import before_run
 from ._ledger import size_of
 from ._run import Ending, Run
-from ._turn import take_turn, wrap_up
+from ._turn import ask_sources, take_turn, wrap_up
 from ._value import replace
+from ._waiting import open_records, record_waiting, settle_waiting, undecided
 from .errors import Cancelled, DeadlineExceeded, ExtensionFailure, GotatoError
 from .events import AgentStart, Event
 from .result import RunStatus
 
+Release = Callable[[Run, Event | None], None]
 
-def drive(run: Run, begin: Callable[[Run], None], release: Callable[[Run], None]) -> Generator[Event, None, None]:
+
+def drive(run: Run, begin: Callable[[Run], None], release: Release) -> Generator[Event, None, None]:
     """A whole run: it begins, takes turns, ends with a status, is closed, and lets the agent go.
 
     `begin` takes the agent for the run or raises, `release` lets it go. Once it is taken, the run is closed here,
@@ -53,22 +59,20 @@ def drive(run: Run, begin: Callable[[Run], None], release: Callable[[Run], None]
 
 def _turns(run: Run) -> Generator[Event, None, None]:
     run.begun = True
-    if run.listening:
-        run.announcer.emit(AgentStart)
     if run.redelivered is not None:  # a task that came twice costs nothing
+        if run.listening:
+            run.announcer.emit(AgentStart)
         run.message = run.redelivered
         return
-    opening = run.opening
-    if opening is not None:
-        check_room(run, size_of(opening))
-    close_calls(run, None)
-    if opening is not None:
-        run.commit_user(opening if opening.id else replace(opening, id=run.setup.ids("message")))
-    if run.outbox:
-        yield from run.announcer.drain()
+    run.inbox.open()
+    if run.listening:
+        run.announcer.emit(AgentStart)
+    finished = yield from _enter(run)
     try:
-        while not (yield from take_turn(run)):
-            pass
+        while goes_on(run, finished):
+            if run.outbox:
+                yield from run.announcer.drain()
+            finished = yield from take_turn(run)
     except Ending as ending:
         if ending.wrap_up and run.setup.limits.wrap_up and run.turn:
             try:
@@ -76,6 +80,41 @@ def _turns(run: Run) -> Generator[Event, None, None]:
             except GotatoError:
                 run.scope.check()
         raise
+
+
+def _enter(run: Run) -> Generator[Event, None, bool]:
+    """Brings the transcript to where the first turn begins. Returns whether nothing is left to do."""
+    opening = run.opening
+    if opening is not None:
+        check_room(run, size_of(opening))
+        run.waiting, run.leaves_open = {}, False
+    close_calls(run, None)
+    if run.leaves_open:
+        return (yield from _enter_waiting(run))
+    if run.setup.points.before_run:
+        before_run(run, opening)
+    if opening is not None:
+        run.commit_user(opening if opening.id else replace(opening, id=run.setup.ids("message")))
+    if run.outbox:
+        yield from run.announcer.drain()
+    return False
+
+
+def _enter_waiting(run: Run) -> Generator[Event, None, bool]:
+    """Records the answers, and goes on with the batch once every question has one."""
+    if run.waiting != open_records(run.setup.transcript.waiting, run.ledger.history.open_calls):
+        record_waiting(run, run.waiting)
+    if undecided(run.waiting):
+        raise settle_waiting()
+    if run.setup.points.before_run:
+        before_run(run, None)
+    run.scope.check()
+    if run.setup.sources.changes:
+        ask_sources(run)
+    message = run.ledger.history.open_message
+    if message is not None:
+        yield from resume_batch(run, message)
+    return run.output is not None and run.output.read is not None
 
 
 def _set_outcome(run: Run, raised: BaseException) -> bool:

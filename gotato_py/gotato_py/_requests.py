@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ._hooks import transform
 from ._run import Run
+from ._view import turn_view
 from .checks import RequestHistory
-from .context import ModelContext, PrefixHasher, TurnView, full_history, lay_out, with_closing_line
+from .context import ModelContext, PrefixHasher, TailedMessages, TurnView, full_history, lay_out, with_closing_line
 from .errors import Cancelled, DeadlineExceeded, ExtensionFailure, GotatoError, InvalidArgument, InvalidState
 from .messages import AssistantMessage, Message, UserMessage
 from .model import ModelRequest
@@ -20,37 +22,60 @@ WRAP_UP = UserMessage(
 """The instruction of `wrap_up`, never stored."""
 
 
-def next_request(run: Run, *, wrap_up: bool = False) -> ModelRequest:
-    """The request for what the transcript holds now."""
+class Draft:
+    """What a request is made of, before `transform` has seen it; kept for the retries of the same model call."""
+
+    __slots__ = ("messages", "panel", "system", "tools")
+
+    def __init__(self, system: str, messages: Sequence[Message], panel: str, tools: tuple[ToolSpec, ...]) -> None:
+        self.system = system
+        self.messages = messages
+        self.panel = panel
+        self.tools = tools
+
+
+def draft_request(run: Run, *, wrap_up: bool = False) -> Draft:
+    """The draft for what the transcript holds now."""
     setup = run.setup
     system, panel = setup.instructions, ""
-    tools: tuple[ToolSpec, ...] = () if wrap_up else setup.toolset.specs
+    tools: tuple[ToolSpec, ...] = () if wrap_up else run.toolset.specs
     messages: Sequence[Message] = run.ledger.view()
     tail = run.ledger.last
     history = run.ledger.history
     if history.problems or not history.settled:
         _refuse(history, "the transcript")
     if setup.builder is not full_history:
-        context = _build(run, messages)
+        view = turn_view(run)
+        messages = view.messages
+        context = _build(run, view)
         system, panel, run.hasher = context.system, context.panel, None
         if context.messages is not messages:
             checked = _checked(run, context)
             messages = tuple(checked.ordered)
             tail = messages[-1] if messages else None
-    if run.listening and (run.hasher is None or wrap_up):
+    if run.listening and (run.hasher is None or wrap_up or setup.sources.changes):
         run.hasher = PrefixHasher(system, tools)
     if wrap_up:
         messages = (*messages, WRAP_UP)
+    elif run.output is not None and run.output.correction is not None:
+        messages = TailedMessages(messages, len(messages), (run.output.correction,))
     elif type(tail) is AssistantMessage and tail.stop_reason is not StopReason.PAUSE:
         messages = with_closing_line(messages)
-    return lay_out(system, messages, panel, tools, setup.options)
+    return Draft(system, messages, panel, tools)
 
 
-def _build(run: Run, messages: Sequence[Message]) -> ModelContext:
+def lay_out_draft(run: Run, draft: Draft) -> ModelRequest:
+    """The request that goes on the wire: the draft as the extensions want it."""
+    messages = draft.messages
+    if run.setup.points.transform:
+        messages = transform(run, messages)
+        if messages is not draft.messages:
+            run.hasher = PrefixHasher(draft.system, draft.tools) if run.listening else None
+    return lay_out(draft.system, messages, draft.panel, draft.tools, run.options)
+
+
+def _build(run: Run, view: TurnView) -> ModelContext:
     setup = run.setup
-    view = TurnView(
-        setup.instructions, messages, setup.transcript, run.id, run.turn, run.usage, run.deps, run.scope,
-    )  # fmt: skip
     try:
         context = setup.builder.build(view)
     except setup.interrupts:

@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from os import getpid
 from threading import get_ident
 from types import GeneratorType
 from typing import TypeVar
 from weakref import ref
 
+from ._abandoned import Abandoned
 from ._announcer import Announcer
 from ._answer import Answer
+from ._crew import Crew
+from ._inbox import Inbox
 from ._ledger import Ledger
 from ._setup import Setup
+from ._sources import Asked
+from ._structured import Output
+from ._toolset import Toolset
+from ._value import replace
 from .context import PrefixHasher
+from .decisions import Decision
 from .errors import GotatoError, StoreFailure
-from .events import (
-    Event,
-    MessageEnd,
-)
+from .events import Event, MessageEnd
 from .messages import AssistantMessage, Message, ToolResult, UserMessage
 from .parts import NO_USAGE, StopReason, Usage
+from .records import WaitingCall
 from .result import RunStatus
 from .scope import Scope
 
@@ -44,16 +51,53 @@ class Run:
     still holds it was interrupted in a place where it could not be closed, and the next entry closes it.
     """
 
-    __slots__ = (
-        "announcer", "answer", "begun", "charged", "committed", "cut", "deps", "ended", "ended_at", "error",
-        "executing", "follow_late", "generator", "given_up", "hasher", "id", "interrupted", "last_before", "ledger",
-        "listening", "message", "model_s", "opening", "outbox", "over", "recorded", "redelivered", "repeats", "scope",
-        "settling", "setup", "started_at", "started_time", "status", "stop_reason", "thread", "tool_calls", "tool_s",
-        "turn", "turn_started", "turn_usage", "unsaved", "usage",
-    )  # fmt: skip
+    # What a run begins with; only what differs from run to run is set when one is made.
+    redelivered: AssistantMessage | None = None  # the answer that was there already
+    follow_late: Callable[[], None] | None = None  # announces progress that other threads told
+    abandoned: Abandoned | None = None  # the agent's, once the run has begun
+    crew: Crew | None = None  # the worker threads of the batch
+    asked: Asked | None = None  # what the tool sources gave
+    generator: ref[GeneratorType[Event, None, None]] | None = None
+    hasher: PrefixHasher | None = None
+    message: AssistantMessage | None = None
+    answer: Answer | None = None
+    status: RunStatus | None = None
+    error: GotatoError | None = None
+    failure: GotatoError | None = None  # of an extension: it ends the run when the batch is done
+    superseded: frozenset[str] = frozenset()  # the keys of those that a new message drops
+    undelivered: tuple[UserMessage, ...] = ()
+    usage: Usage = NO_USAGE
+    turn_usage: Usage = NO_USAGE
+    stop_reason = StopReason.NONE
+    stopped_by = ""
+    last_before = ""
+    turn = 0
+    turn_mark = 0  # how many messages were committed before this turn
+    turn_started = 0.0
+    tool_calls = 0
+    model_s = 0.0
+    tool_s = 0.0
+    cut = 0
+    vetoes = 0
+    compactions = 0
+    leaves_open = False  # whether this run, should it end now, leaves open what waits
+    settling = False
+    given_up = False
+    begun = False
+    ended = False
+    recorded = False
+    interrupted = False
 
     def __init__(
-        self, setup: Setup, scope: Scope, deps: object, opening: UserMessage | None, *, streaming: bool
+        self,
+        setup: Setup,
+        scope: Scope,
+        deps: object,
+        opening: UserMessage | None,
+        *,
+        streaming: bool,
+        answers: Mapping[str, Decision] | None = None,
+        output: Output | None = None,
     ) -> None:
         clock = setup.clock
         self.setup = setup
@@ -61,42 +105,27 @@ class Run:
         self.scope = scope
         self.deps = deps
         self.opening = opening
-        self.unsaved: ToolResult | None = None  # what a tool answered, until that is committed
-        self.redelivered: AssistantMessage | None = None  # the answer that was there already
-        self.follow_late: Callable[[], None] | None = None  # announces progress that other threads told
+        self.answers = answers
+        self.output = output
+        self.options = setup.options
+        self.toolset: Toolset = setup.toolset if output is None else output.offer(setup.toolset)
+        if output is not None and output.native:
+            self.options = replace(setup.options, response_schema=output.plan.schema)
+        self.unsaved: dict[str, ToolResult] = {}  # by key: what a tool answered, until that is committed
         self.announcer = Announcer(setup, self.id, streaming=streaming)
         self.outbox = self.announcer.outbox
-        self.listening = streaming or bool(setup.extensions)
-        self.generator: ref[GeneratorType[Event, None, None]] | None = None
+        self.listening = streaming or bool(setup.points.observe)
+        self.inbox = Inbox()
         self.ledger = Ledger()
-        self.hasher: PrefixHasher | None = None
         self.started_at = clock.monotonic()
         self.started_time = clock.time()
-        self.turn = 0
-        self.usage: Usage = NO_USAGE
-        self.tool_calls = 0
-        self.model_s = 0.0
-        self.tool_s = 0.0
-        self.cut = 0
         self.repeats: dict[tuple[str, str], tuple[object, int]] = {}
         self.committed: list[Message] = []
-        self.last_before = ""
-        self.message: AssistantMessage | None = None
-        self.answer: Answer | None = None
-        self.executing: tuple[str, str, float] | None = None
-        self.turn_started = 0.0
-        self.turn_usage: Usage = NO_USAGE
-        self.stop_reason = StopReason.NONE
-        self.status: RunStatus | None = None
-        self.error: GotatoError | None = None
-        self.settling = False
-        self.given_up = False
-        self.begun = False
-        self.ended = False
+        self.executing: dict[str, tuple[str, float]] = {}  # by key: the tools that run, their names and starts
+        self.waiting: dict[str, WaitingCall] = {}  # by key: the open calls that wait, answered ones too
         self.ended_at = self.started_at
         self.thread = get_ident()
-        self.recorded = False
-        self.interrupted = False
+        self.pid = getpid()
         self.charged: deque[Usage] = deque()
         self.over = Scope(clock=clock)
 
@@ -136,6 +165,14 @@ class Run:
     def is_mine(self) -> bool:
         """Whether the calling thread is the one that drives this run."""
         return self.thread == get_ident()
+
+    def is_inside(self) -> bool:
+        """Whether the caller is part of this run: its thread, or a tool of it on a worker thread."""
+        return self.is_mine() or (self.crew is not None and self.crew.has_thread(get_ident()))
+
+    def is_of_parent(self) -> bool:
+        """Whether the process was forked while this run went on: it belongs to the parent process."""
+        return self.pid != getpid()
 
     def reconcile(self) -> None:
         """Completes the list of what this run committed: an interrupt may have come between the commit and the list."""

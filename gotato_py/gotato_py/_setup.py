@@ -8,14 +8,16 @@ from typing import Any, TypeVar, cast
 
 from ._fields import wrong
 from ._guards import can_take, is_sequence
+from ._sources import Sources
 from ._toolset import Toolset
 from .context import ContextBuilder
-from .errors import DeadlineExceeded, GotatoError, InvalidArgument, NotSupported
-from .extensions import Extension, install
+from .errors import DeadlineExceeded, GotatoError, InvalidArgument
+from .extensions import Points, install
 from .ids import Ids, random_ids
 from .limits import Limits
 from .model import Model, ModelOptions
 from .retry import RetryPolicy
+from .schema import SchemaCompiler
 from .scope import SYSTEM_CLOCK, Clock
 from .transcript import MemoryTranscript, Transcript
 
@@ -25,7 +27,10 @@ T = TypeVar("T")
 class Bounds:
     """The limits that each turn and call is held against, as numbers: what is unlimited is infinite."""
 
-    __slots__ = ("answer_bytes", "calls", "counts_tokens", "messages", "result_bytes", "transcript_bytes", "turns")
+    __slots__ = (
+        "answer_bytes", "calls", "counts_tokens", "messages", "parallel", "result_bytes", "transcript_bytes", "turns",
+        "workers",
+    )  # fmt: skip
 
     def __init__(self, limits: Limits) -> None:
         self.turns = _number(limits.max_turns)
@@ -35,6 +40,8 @@ class Bounds:
         self.transcript_bytes = _number(limits.max_transcript_bytes)
         self.answer_bytes = _number(limits.max_message_bytes)
         self.counts_tokens = limits.max_total_tokens is not None
+        self.parallel = _number(limits.max_parallel_tools)
+        self.workers = self.parallel > 1 or limits.tool_timeout is not None
         nearest = min(_number(limits.max_tool_result_bytes), self.answer_bytes)
         self.result_bytes = None if nearest == inf else int(nearest)
 
@@ -47,8 +54,8 @@ class Setup:
     """What an agent is built from: checked once, shared by its runs, never changed."""
 
     __slots__ = (
-        "agent_id", "bounds", "builder", "clock", "extensions", "ids", "instructions", "interrupts", "limits", "model",
-        "model_name", "monotonic", "name", "options", "retry", "time", "toolset", "transcript",
+        "agent_id", "bounds", "builder", "clock", "compiler", "ids", "instructions", "interrupts", "limits", "model",
+        "model_name", "monotonic", "name", "options", "points", "retry", "sources", "time", "toolset", "transcript",
     )  # fmt: skip
 
     agent_id: str
@@ -56,10 +63,12 @@ class Setup:
     model: Model
     model_name: str
     instructions: str
+    compiler: SchemaCompiler | None
     toolset: Toolset
+    sources: Sources
     transcript: Transcript
     builder: ContextBuilder
-    extensions: tuple[Extension, ...]
+    points: Points
     limits: Limits
     options: ModelOptions
     retry: RetryPolicy
@@ -150,19 +159,9 @@ def first_id(ids: Ids) -> str:
     return made
 
 
-def extensions_of(given: Any) -> tuple[Extension, ...]:
-    """The extensions, in the order of their installation."""
-    return tuple([install(index, each) for index, each in enumerate(_sequence("extensions", given))])
-
-
-def supported(limits: Limits) -> Limits:
-    """The limits, if this release can keep them."""
-    most = a_kind("limits", limits, Limits).max_parallel_tools
-    if most is None or most > 1:
-        raise NotSupported("Agent.limits: max_parallel_tools over 1: this release runs tools one after another")
-    if limits.tool_timeout is not None:
-        raise NotSupported("Agent.limits: tool_timeout: tools run in the caller's thread, where none can be given up")
-    return limits
+def extensions_of(given: Any) -> Points:
+    """What the extensions offer, in the order of their installation."""
+    return install(_sequence("extensions", given))
 
 
 _OUR_BASES = {*InvalidArgument.__mro__, *DeadlineExceeded.__mro__}

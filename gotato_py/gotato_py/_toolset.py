@@ -8,7 +8,7 @@ from typing import Any, cast
 from ._fields import wrong
 from .arguments import parse_arguments
 from .context import sorted_tools
-from .errors import ExtensionFailure, GotatoError, InvalidArgument, NotSupported
+from .errors import ExtensionFailure, GotatoError, InvalidArgument
 from .function_tool import ArgumentsRejected, FunctionTool, as_tool
 from .parts import ToolCall
 from .schema import SchemaCompiler, Validator, compile_schema
@@ -23,11 +23,12 @@ class BoundTool:
     """A tool with its compiled schema; `function` is the tool where that is a function, `sees_use` whether it gets the
     call's context."""
 
-    __slots__ = ("function", "sees_use", "spec", "tool", "validate")
+    __slots__ = ("function", "sees_use", "spec", "timeout", "tool", "validate")
 
     def __init__(self, tool: Tool, spec: ToolSpec, validate: Validator) -> None:
         self.tool = tool
         self.spec = spec
+        self.timeout = spec.timeout
         self.validate = validate
         self.function: FunctionTool[..., Any] | None = (
             cast("FunctionTool[..., Any]", tool) if isinstance(tool, FunctionTool) else None
@@ -41,33 +42,43 @@ class BoundTool:
         return self.tool.execute(use)
 
 
-Prepared = tuple[BoundTool, dict[str, Any], Mapping[str, Any]]
+Prepared = tuple[BoundTool, Mapping[str, Any], Mapping[str, Any]]
 """A call that can run: its tool, the arguments as the model sent them, and as the tool takes them."""
 
 
 class Toolset:
-    """A set of tools with different names."""
+    """A set of tools with different names; `specs` is what the model is offered."""
 
     __slots__ = ("_by_name", "specs")
 
-    def __init__(self, bound: Sequence[BoundTool]) -> None:
-        self._by_name = {each.spec.name: each for each in bound}
-        self.specs = sorted_tools([each.spec for each in bound])
+    def __init__(self, by_name: Mapping[str, BoundTool], more: Sequence[ToolSpec] = ()) -> None:
+        self._by_name = by_name
+        self.specs = sorted_tools([*(each.spec for each in by_name.values()), *more])
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._by_name
 
     def tools(self) -> tuple[Tool, ...]:
         """The tools, in the order in which they were given."""
         return tuple(each.tool for each in self._by_name.values())
 
-    def prepare(self, call: ToolCall, interrupts: tuple[type[BaseException], ...]) -> Prepared | str:
+    def offering(self, spec: ToolSpec) -> Toolset:
+        """The same tools, and one more offer to the model that the kernel itself answers."""
+        return Toolset(self._by_name, (spec,))
+
+    def prepare(
+        self, call: ToolCall, interrupts: tuple[type[BaseException], ...], shown: Mapping[str, Any] | None = None
+    ) -> Prepared | str:
         """The tool and its arguments, checked and converted; or why the call cannot run, in words for the model.
 
-        Raises an interrupt that came while a constructor of the arguments ran.
+        `shown` are the arguments that a person approved, which stand for those of the call. Raises an interrupt that
+        came while a constructor of the arguments ran.
         """
         bound = self._by_name.get(call.name)
         if bound is None:
-            available = ", ".join(self._by_name) or "none"
+            available = ", ".join([spec.name for spec in self.specs]) or "none"
             return f'no tool "{call.name[:LONGEST_NAME]}"; available: {available}'
-        arguments = parse_arguments(call.arguments)
+        arguments = parse_arguments(call.arguments) if shown is None else dict(shown)
         if isinstance(arguments, SchemaViolation):
             return f"invalid arguments for {call.name}: {arguments}"
         try:
@@ -89,30 +100,23 @@ class Toolset:
             return f"invalid arguments for {call.name}: {rejected.violation}"
 
 
-NO_TOOLS = Toolset(())
+NO_TOOLS = Toolset({})
 
 
-def bind_tools(tools: Sequence[object], compiler: SchemaCompiler | None) -> Toolset:
-    """Makes a toolset. Raises for what is no tool, two of one name, and a schema that cannot be checked."""
-    if isinstance(tools, str | bytes) or not isinstance(tools, Sequence):
-        raise wrong("Agent.tools", "a sequence of tools and functions", tools)
-    if not tools:
-        return NO_TOOLS
-    bound: dict[str, BoundTool] = {}
-    for index, given in enumerate(tools):
-        try:
-            tool = as_tool(given)
-        except InvalidArgument as error:
-            raise InvalidArgument(f"Agent.tools[{index}]: {error}") from error.__cause__
-        spec = tool.spec
-        if spec.name in bound:
-            raise InvalidArgument(f"Agent.tools: two tools are named {spec.name!r}; give one of them another name")
-        if spec.timeout is not None:
-            raise NotSupported(
-                f"Agent.tools: {spec.name} has a timeout, which this release cannot keep yet; bound it by use.scope"
-            )
-        bound[spec.name] = BoundTool(tool, spec, _validator(tool, spec, compiler))
-    return Toolset(list(bound.values()))
+def bind_tool(given: object, where: str, compiler: SchemaCompiler | None) -> BoundTool:
+    """Binds one tool. Raises `InvalidArgument` for what is none, and for a schema that cannot be checked."""
+    try:
+        tool = as_tool(given)
+    except InvalidArgument as error:
+        raise InvalidArgument(f"{where}: {error}") from error.__cause__
+    return BoundTool(tool, tool.spec, _validator(tool, tool.spec, compiler))
+
+
+def add_tool(bound: dict[str, BoundTool], each: BoundTool, where: str) -> None:
+    """Adds a tool to those of other names."""
+    if each.spec.name in bound:
+        raise InvalidArgument(f"{where}: two tools are named {each.spec.name!r}; give one of them another name")
+    bound[each.spec.name] = each
 
 
 def _validator(tool: Tool, spec: ToolSpec, compiler: SchemaCompiler | None) -> Validator:

@@ -9,40 +9,41 @@ from ._ask import ask, discard
 from ._batch import run_batch
 from ._bounds import check_turn, limited
 from ._closing import announce_answer, close_calls, close_turn
-from ._event import LazyHash
+from ._final import read_text
+from ._hooks import before_turn, check_answer, should_stop
 from ._ledger import size_of
-from ._requests import next_request
-from ._run import Run
-from .errors import GotatoError
-from .events import ContextBuilt, Event, TurnStart
+from ._run import Ending, Run
+from ._view import turn_view
+from .errors import AnswerRejected, ExtensionFailure, GotatoError
+from .events import Event, TurnStart
 from .messages import AssistantMessage
-from .model import ModelRequest
 from .parts import NO_USAGE, StopReason
+from .result import RunStatus
 
 
 def take_turn(run: Run) -> Generator[Event, None, bool]:
-    """Takes one turn. Returns whether the run is complete."""
+    """Takes one turn. Returns whether the run would be complete with it."""
     if run.scope.cancelled:
         run.scope.check()
     check_turn(run)
     _open_turn(run)
-    request = next_request(run)
-    if run.listening:
-        _announce_context(run, request)
-        if run.outbox:
-            yield from run.announcer.drain()
-    answer = yield from ask(run, request)
+    answer = yield from ask(run)
+    run.message = None
+    if run.output is not None:
+        run.output.correction = None
     finished = True
     if answer is not None:
         message = commit_answer(run, answer)
         if message.tool_calls:
             yield from run_batch(run, message)
         finished = not message.tool_calls and message.stop_reason is not StopReason.PAUSE
-    else:
-        run.message = None
+    if run.output is not None:
+        finished = run.output.read is not None or (finished and read_text(run, run.output, run.message))
     close_turn(run)
     if run.outbox:
         yield from run.announcer.drain()
+    if run.setup.points.should_stop and should_stop(run):
+        raise Ending(RunStatus.COMPLETED)
     return finished
 
 
@@ -51,11 +52,7 @@ def wrap_up(run: Run, why: GotatoError | None) -> Generator[Event, None, None]:
     close_calls(run, why)
     close_turn(run)
     _open_turn(run)
-    request = next_request(run, wrap_up=True)
-    if run.listening:
-        _announce_context(run, request)
-        yield from run.announcer.drain()
-    answer = yield from ask(run, request)
+    answer = yield from ask(run, wrap_up=True)
     if answer is not None:
         answer.calls.clear()
         if answer.is_empty():
@@ -71,22 +68,50 @@ def _open_turn(run: Run) -> None:
     run.turn_usage = NO_USAGE
     run.stop_reason = StopReason.NONE
     run.turn_started = run.setup.monotonic()
+    run.turn_mark = len(run.committed)
+    if run.output is not None:
+        run.output.read = None
     if run.listening:
         run.announcer.emit(TurnStart)
+    if run.setup.points.before_turn:
+        before_turn(run)
+    if run.setup.sources.changes:
+        ask_sources(run)
 
 
-def _announce_context(run: Run, request: ModelRequest) -> None:
-    hasher = run.hasher
-    told: LazyHash | str = "" if hasher is None else LazyHash(hasher.hash_before, request.messages)
-    run.announcer.emit(ContextBuilt, told, len(request.messages), len(request.tools))
+def ask_sources(run: Run) -> None:
+    """Asks the tool sources for the tools of this turn."""
+    asked = run.setup.sources.ask(turn_view(run), run.asked, run.setup.interrupts)
+    if asked is run.asked:
+        return
+    run.asked = asked
+    run.toolset = asked.toolset if run.output is None else run.output.offer(asked.toolset)
 
 
 def commit_answer(run: Run, answer: Answer) -> AssistantMessage:
-    """Commits a complete answer, before any of its tools starts, and announces it."""
+    """Commits a complete answer, before any of its tools starts, and announces it. A guardrail may refuse it first."""
     message = answer.message(run.setup.model_name)
     most = run.setup.bounds.answer_bytes
     if answer.size * 4 > most and size_of(message) > most:
         raise limited("max_message_bytes", "the answer is too large to be kept")
+    rejected = None
+    if run.setup.points.check_answer:
+        try:
+            rejected = check_answer(run, message)
+        except ExtensionFailure:  # what was to judge the answer could not: it is withheld
+            discard(run, None)
+            raise
+    if rejected is not None and rejected[1].redact:
+        discard(run, None)
+    else:
+        message = _keep(run, message)
+    if rejected is not None:
+        who, how = rejected
+        raise AnswerRejected(f"{who} rejected the answer: {how.reason}", operation="Agent.run")
+    return message
+
+
+def _keep(run: Run, message: AssistantMessage) -> AssistantMessage:
     kept = run.commit(message)
     run.answer = None
     run.message = kept

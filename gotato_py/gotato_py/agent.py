@@ -9,12 +9,18 @@ from weakref import ref
 
 from . import _entry as entry
 from . import _setup as setup
+from ._abandoned import AbandonedCall
+from ._inbox import FOLLOW_UP, STEER, not_running
 from ._loop import drive
 from ._run import Run
 from ._setup import Setup
 from ._slot import Slot
-from ._toolset import bind_tools
+from ._sources import read_tools
+from ._value import replace
+from ._view import turn_view
+from ._waiting import check_answers, is_waiting
 from .context import ContextBuilder, full_history
+from .decisions import Decision
 from .errors import InvalidArgument
 from .events import Event
 from .ids import Ids
@@ -26,13 +32,13 @@ from .retry import DEFAULT_RETRY, RetryPolicy
 from .schema import SchemaCompiler
 from .scope import Clock, Scope
 from .stream import RunStream
+from .subscription import EventStream
 from .tools import Tool
 from .transcript import Transcript
 
 T = TypeVar("T")
 MessageLike = UserMessage | PartsLike
-
-_CLOSE_WAIT_S = 10.0  # a tool in another thread cannot be ended from here; `close` does not wait for it for ever
+Answers = Mapping[str, Decision] | None
 
 
 class Agent:
@@ -72,12 +78,14 @@ class Agent:
         made.model_name = setup.name_of(model)
         made.instructions = setup.a_kind("instructions", instructions, str)
         compiler = setup.a_callable("schema_compiler", schema_compiler, "a callable that takes a schema")
-        made.toolset = bind_tools(tools, compiler)
+        made.compiler = compiler
+        made.sources = read_tools(tools, compiler)
+        made.toolset = made.sources.fixed
         made.transcript = setup.a_transcript(transcript)
         builder = full_history if context_builder is None else context_builder
         made.builder = setup.with_hint("context_builder", builder, "build", 1, "full_history is the default")
-        made.extensions = setup.extensions_of(extensions)
-        made.limits = setup.supported(limits)
+        made.points = setup.extensions_of(extensions)
+        made.limits = setup.a_kind("limits", limits, Limits)
         made.bounds = setup.Bounds(limits)
         made.options = setup.a_kind("model_options", model_options, ModelOptions)
         made.retry = setup.a_kind("retry", retry, RetryPolicy)
@@ -108,7 +116,8 @@ class Agent:
             return "running"
         if self._slot.closed:
             return "closed"
-        return "waiting" if self._setup.transcript.waiting else "idle"
+        transcript = self._setup.transcript
+        return "waiting" if is_waiting(transcript.messages, transcript.waiting) else "idle"
 
     @property
     def transcript(self) -> Transcript:
@@ -116,56 +125,40 @@ class Agent:
         return self._setup.transcript
 
     def tools(self) -> tuple[Tool, ...]:
-        """The tools, in the order in which they were given."""
-        return self._setup.toolset.tools()
+        """The tools that a turn would have now, in the order in which they were given; asks the tool sources.
+
+        Raises `ExtensionFailure` where a source fails.
+        """
+        made = self._setup
+        if not made.sources.changes:
+            return made.toolset.tools()
+        view = turn_view(Run(made, Scope(clock=made.clock), None, None, streaming=False))
+        return made.sources.ask(view, None, made.interrupts).toolset.tools()
+
+    @property
+    def abandoned(self) -> tuple[AbandonedCall, ...]:
+        """The tool calls that were given up and whose threads still run."""
+        return () if self._slot.abandoned is None else self._slot.abandoned.alive()
 
     @overload
     def run(
-        self,
-        message: MessageLike | None = None,
-        *,
-        answers: Mapping[str, object] | None = None,
-        output: type[T],
-        deps: object = None,
-        timeout: float | None = None,
-        scope: Scope | None = None,
-        check: bool = True,
-    ) -> RunResult[T]: ...
+        self, message: MessageLike | None = None, *, answers: Answers = None, output: type[T],
+        deps: object = None, timeout: float | None = None, scope: Scope | None = None, check: bool = True,
+    ) -> RunResult[T]: ...  # fmt: skip
     @overload
     def run(
-        self,
-        message: MessageLike | None = None,
-        *,
-        answers: Mapping[str, object] | None = None,
-        output: Mapping[str, object],
-        deps: object = None,
-        timeout: float | None = None,
-        scope: Scope | None = None,
-        check: bool = True,
-    ) -> RunResult[Any]: ...
+        self, message: MessageLike | None = None, *, answers: Answers = None, output: None = None,
+        deps: object = None, timeout: float | None = None, scope: Scope | None = None, check: bool = True,
+    ) -> RunResult[None]: ...  # fmt: skip
     @overload
     def run(
-        self,
-        message: MessageLike | None = None,
-        *,
-        answers: Mapping[str, object] | None = None,
-        output: None = None,
-        deps: object = None,
-        timeout: float | None = None,
-        scope: Scope | None = None,
-        check: bool = True,
-    ) -> RunResult[None]: ...
+        self, message: MessageLike | None = None, *, answers: Answers = None, output: object,
+        deps: object = None, timeout: float | None = None, scope: Scope | None = None, check: bool = True,
+    ) -> RunResult[Any]: ...  # fmt: skip
     def run(
-        self,
-        message: MessageLike | None = None,
-        *,
-        answers: Mapping[str, object] | None = None,
-        output: type[Any] | Mapping[str, object] | None = None,
-        deps: object = None,
-        timeout: float | None = None,
-        scope: Scope | None = None,
-        check: bool = True,
-    ) -> RunResult[Any]:
+        self, message: MessageLike | None = None, *, answers: Answers = None, output: object = None,
+        deps: object = None, timeout: float | None = None, scope: Scope | None = None, check: bool = True,
+    ) -> RunResult[Any]:  # fmt: skip
         """Runs to the end, in the calling thread, and returns what it came to.
 
         `message` is committed first; without one the run goes on from the transcript. `timeout` is in seconds and
@@ -173,8 +166,8 @@ class Agent:
         does not complete raises its `RunError`, which holds the whole result; without, nothing about the run raises.
         Misuse raises at once and commits nothing: `Busy`, `AgentClosed`, `InvalidArgument`.
         """
-        opening = entry.check_entry(self._setup, message, answers, output)
-        run, events = self._start("Agent.run", opening, deps, timeout, scope, streaming=False)
+        opening = entry.check_entry(self._setup, message, answers)
+        run, events = self._start("Agent.run", opening, answers, output, deps, timeout, scope)
         for _ in events:
             pass
         result = entry.result_of(run)
@@ -184,81 +177,73 @@ class Agent:
 
     @overload
     def stream(
-        self,
-        message: MessageLike | None = None,
-        *,
-        answers: Mapping[str, object] | None = None,
-        output: type[T],
-        deps: object = None,
-        timeout: float | None = None,
-        scope: Scope | None = None,
-        check: bool = True,
-    ) -> RunStream[T]: ...
+        self, message: MessageLike | None = None, *, answers: Answers = None, output: type[T],
+        deps: object = None, timeout: float | None = None, scope: Scope | None = None, check: bool = True,
+    ) -> RunStream[T]: ...  # fmt: skip
     @overload
     def stream(
-        self,
-        message: MessageLike | None = None,
-        *,
-        answers: Mapping[str, object] | None = None,
-        output: Mapping[str, object],
-        deps: object = None,
-        timeout: float | None = None,
-        scope: Scope | None = None,
-        check: bool = True,
-    ) -> RunStream[Any]: ...
+        self, message: MessageLike | None = None, *, answers: Answers = None, output: None = None,
+        deps: object = None, timeout: float | None = None, scope: Scope | None = None, check: bool = True,
+    ) -> RunStream[None]: ...  # fmt: skip
     @overload
     def stream(
-        self,
-        message: MessageLike | None = None,
-        *,
-        answers: Mapping[str, object] | None = None,
-        output: None = None,
-        deps: object = None,
-        timeout: float | None = None,
-        scope: Scope | None = None,
-        check: bool = True,
-    ) -> RunStream[None]: ...
+        self, message: MessageLike | None = None, *, answers: Answers = None, output: object,
+        deps: object = None, timeout: float | None = None, scope: Scope | None = None, check: bool = True,
+    ) -> RunStream[Any]: ...  # fmt: skip
     def stream(
-        self,
-        message: MessageLike | None = None,
-        *,
-        answers: Mapping[str, object] | None = None,
-        output: type[Any] | Mapping[str, object] | None = None,
-        deps: object = None,
-        timeout: float | None = None,
-        scope: Scope | None = None,
-        check: bool = True,
-    ) -> RunStream[Any]:
+        self, message: MessageLike | None = None, *, answers: Answers = None, output: object = None,
+        deps: object = None, timeout: float | None = None, scope: Scope | None = None, check: bool = True,
+    ) -> RunStream[Any]:  # fmt: skip
         """The same run as an iterator of its events: it goes on as it is iterated. See `RunStream`.
 
         Checks its arguments now; takes the agent when the stream is entered or first asked for an event.
         """
-        opening = entry.check_entry(self._setup, message, answers, output)
-        run, events = self._start("Agent.stream", opening, deps, timeout, scope, streaming=True)
+        opening = entry.check_entry(self._setup, message, answers)
+        run, events = self._start("Agent.stream", opening, answers, output, deps, timeout, scope)
         return RunStream(run, events, entry.result_of, check=check)
+
+    def steer(self, message: MessageLike) -> str:
+        """Queues a message for the run that goes on, which commits it at its next turn boundary; returns its id.
+
+        From any thread, tool or extension. Raises `NotRunning` where no run could deliver it any more, and
+        `LimitExceeded` while `limits.max_steer` wait. What the run does not deliver is in its `result.undelivered`.
+        """
+        return self._queue(STEER, message, self._setup.limits.max_steer)
+
+    def follow_up(self, message: MessageLike) -> str:
+        """Queues a message for where the run that goes on would settle: then it goes on with it. See `steer`."""
+        return self._queue(FOLLOW_UP, message, self._setup.limits.max_follow_up)
+
+    def withdraw(self, message_id: str) -> bool:
+        """Takes back a queued message, told by its id. False if it is not queued (any more)."""
+        run = self._slot.holder_here("Agent.withdraw")
+        return run is not None and run.inbox.withdraw(message_id)
+
+    def subscribe(self, maxsize: int = 256) -> EventStream:
+        """The events from now on, for another thread: a queue of at most `maxsize`. See `EventStream`."""
+        return self._slot.subscribe(maxsize)
 
     def cancel(self, reason: str = "") -> bool:
         """Ends the run that goes on, from any thread, tool, observer or signal handler. False if none does, or it is
         ending already. Takes no lock."""
         run = self._slot.holder()
-        return run is not None and not run.settling and run.scope.cancel(reason)
+        return run is not None and not run.settling and not run.is_of_parent() and run.scope.cancel(reason)
+
+    def wait_idle(self, timeout: float | None = None) -> bool:
+        """Waits until no run has the agent, at most `timeout` seconds (None: without end). Returns whether none has.
+
+        Closes a run that was left behind. Raises `InvalidState` from inside the run, which would wait for itself.
+        """
+        return self._slot.wait_idle(timeout)
 
     def close(self) -> None:
         """Takes no further run, cancels the one that goes on and waits for its end, at most some seconds.
 
         From inside the run it returns at once, and the run ends as soon as it can; one that stands at an event of its
-        stream ends when the stream is read on, closed or dropped. Closing twice does nothing.
+        stream ends when the stream is read on, closed or dropped. Calls that wait for a person stay so. Closing twice
+        does nothing.
         """
-        self._slot.closed = True
-        run = self._slot.holder()
-        if run is None:
-            return
-        if run.is_abandoned():
-            self._slot.repair(run)
-            return
-        run.scope.cancel("closed")
-        if run.is_executing() and not run.is_mine():
-            run.over.wait(_CLOSE_WAIT_S)
+        self._slot.close()
 
     def __enter__(self) -> Agent:
         return self
@@ -268,22 +253,42 @@ class Agent:
     ) -> None:
         self.close()
 
+    def _queue(self, control: str, message: MessageLike, most: int | None) -> str:
+        operation = f"Agent.{control}"
+        queued = entry.user_message(self._setup, message, operation)
+        run = self._slot.holder_here(operation)
+        if run is None:
+            raise not_running(operation)
+        if not queued.id:
+            queued = replace(queued, id=self._setup.ids("message"))
+        elif entry.position_of(self._setup.transcript.messages, queued.id) is not None:
+            return queued.id  # it was delivered before
+        run.inbox.put(control, queued, most)
+        return queued.id
+
     def _start(
         self,
         operation: str,
         opening: UserMessage | None,
+        answers: Answers,
+        output: object,
         deps: object,
         timeout: float | None,
         scope: Scope | None,
-        *,
-        streaming: bool,
     ) -> tuple[Run, Generator[Event, None, None]]:
+        made = self._setup
         run = Run(
-            self._setup, entry.run_scope(self._setup, operation, timeout, scope), deps, opening, streaming=streaming
+            made,
+            entry.run_scope(made, operation, timeout, scope),
+            deps,
+            opening,
+            streaming=operation == "Agent.stream",
+            answers=None if answers is None else check_answers(answers),
+            output=entry.asked_output(made, output),
         )
         if not isinstance(run.id, str):
             raise InvalidArgument(f"Agent.ids: ids('run') must return a str, not {type(run.id).__name__}")
-        self._slot.refuse_closed(self._setup.agent_id, operation)
+        self._slot.refuse_closed(made.agent_id, operation)
         events = drive(run, self._slot.begin, self._slot.release)
         run.generator = ref(cast("GeneratorType[Event, None, None]", events))
         return run, events

@@ -106,6 +106,11 @@ class RequestHistory:
         calls, message = self._message.tool_calls, self._message
         return [(call_key(message, at), calls[at]) for at, result in enumerate(self._paired()) if result is None]
 
+    @property
+    def open_message(self) -> AssistantMessage | None:
+        """The message at the tail that has open calls."""
+        return self._message if self._open else None
+
     def add(self, message: Message) -> None:
         """Takes the next message of the history."""
         if type(message) is ToolMessage:

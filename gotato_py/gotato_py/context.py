@@ -18,15 +18,34 @@ from ._value import replace, unchecked, value
 from .message_json import message_to_dict
 from .messages import MESSAGE_TYPES, AssistantMessage, Message, ToolMessage, ToolResult, UserMessage
 from .model import DEFAULT_OPTIONS, ModelOptions, ModelRequest
-from .parts import NO_USAGE, TextPart, Usage
+from .parts import NO_USAGE, StopReason, TextPart, Usage
 from .scope import Scope
 from .tool_spec import ToolSpec
 from .transcript import Transcript
 
 
 @value
+class TurnResult:
+    """What a turn came to: the answer (None for silence), the results of its calls, its tokens, why it stopped."""
+
+    message: AssistantMessage | None = None
+    results: tuple[ToolMessage, ...] = ()
+    usage: Usage = NO_USAGE
+    stop_reason: StopReason = StopReason.NONE
+
+    @property
+    def text(self) -> str:
+        """The text of the answer; "" where there is none."""
+        return "" if self.message is None else self.message.text
+
+
+@value
 class TurnView:
-    """A run at the start of a turn, as a context builder sees it: `usage` is the run's so far."""
+    """A run at one of its points, as a context builder, a tool source or an extension sees it.
+
+    `messages` is what the model may see, in the order of a request; `usage` is the run's so far; `message` what a run
+    is about to commit (in `before_run`), `result` what the turn came to (in `should_stop` and `before_settle`).
+    """
 
     system: str
     messages: Sequence[Message]
@@ -34,9 +53,10 @@ class TurnView:
     run_id: str = ""
     turn: int = 0
     usage: Usage = NO_USAGE
-    deps: object = None
+    deps: Any = None
     scope: Scope | None = None
-    result: object = None
+    result: TurnResult | None = None
+    message: UserMessage | None = None
 
 
 def _messages(where: str, given: Any) -> Sequence[Message]:

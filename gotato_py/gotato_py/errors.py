@@ -205,6 +205,24 @@ class DeadlineExceeded(GotatoError, TimeoutError):
     code = ErrorCode.DEADLINE_EXCEEDED
 
 
+class AnswerRejected(GotatoError):
+    """A guardrail refused the model's answer; the message holds its reason."""
+
+    code = ErrorCode.ANSWER_REJECTED
+
+
+class OutputInvalid(GotatoError):
+    """The model's answers did not fit the `output` that was asked for, after all corrections."""
+
+    code = ErrorCode.OUTPUT_INVALID
+
+
+class ForkedProcess(GotatoError):
+    """The object was in use when the process forked: it belongs to the parent process."""
+
+    code = ErrorCode.FORKED_PROCESS
+
+
 class EmptyResponse(GotatoError):
     """The model answered nothing at all, twice."""
 

@@ -1,21 +1,38 @@
-"""Extensions: plain callables at named points. This release has one point, `observe`."""
+"""Extensions: plain callables at named points of a run. What a run does with them is in `_hooks` and `_gates`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from ._fields import field, wrong
 from ._guards import can_take
+from ._signature import refuse_asynchronous
 from ._value import value
-from .errors import InvalidArgument, NotSupported
+from .context import TurnView
+from .decisions import Accept, Allow, Ask, Block, Reject
+from .errors import InvalidArgument
 from .events import Event
+from .messages import AssistantMessage, Message, ToolResult, UserMessage
+from .model_errors import ContextOverflow
+from .tools import ToolContext
 
-POINTS = ("observe",)
-LATER_POINTS = (
-    "before_run", "before_turn", "transform", "check_answer", "before_tool", "after_tool", "should_stop",
-    "before_settle", "on_overflow",
-)  # fmt: skip
+POINTS: Mapping[str, int] = {
+    "before_run": 1,
+    "before_turn": 1,
+    "transform": 2,
+    "check_answer": 2,
+    "before_tool": 1,
+    "after_tool": 2,
+    "should_stop": 1,
+    "before_settle": 1,
+    "on_overflow": 2,
+    "observe": 1,
+}
+"""Every point, and how many arguments its callables take."""
+
+_COMING_OUT = frozenset({"check_answer", "after_tool", "should_stop", "before_settle"})
+"""The points where the extension that was installed last is asked first."""
 
 
 class Observer(Protocol):
@@ -30,62 +47,128 @@ class Observer(Protocol):
         ...
 
 
-def _callable_or_none(where: str, given: Any) -> Callable[[Event], object] | None:
-    if given is not None and not callable(given):
-        raise wrong(where, "a callable that takes one event", given)
-    return given  # type: ignore[no-any-return]  # its result is ignored
+def _point(name: str) -> Any:
+    count = POINTS[name]
+    said = "a callable that takes one argument" if count == 1 else f"a callable that takes {count} arguments"
+
+    def check(where: str, given: Any) -> Any:
+        if given is not None and not callable(given):
+            raise wrong(where, said, given)
+        return given
+
+    return field(default=None, check=check, kw_only=True)
 
 
 @value
 class Hooks:
-    """An extension made of plain callables; a misspelled point is a TypeError."""
+    """An extension made of plain callables; a misspelled point is a TypeError.
 
-    observe: Callable[[Event], object] | None = field(default=None, check=_callable_or_none, kw_only=True)
+    Installed first is asked first at `before_run`, `before_turn`, `transform`, `before_tool`, `on_overflow` and
+    `observe`, last at `check_answer`, `after_tool`, `should_stop` and `before_settle`. What a callable raises fails the
+    run; at `before_tool` it blocks the call; from `observe`, and with `advisory`, it changes nothing but is told.
+    """
+
+    before_run: Callable[[TurnView], object] | None = _point("before_run")
+    before_turn: Callable[[TurnView], object] | None = _point("before_turn")
+    transform: Callable[[TurnView, Sequence[Message]], Sequence[Message]] | None = _point("transform")
+    check_answer: Callable[[TurnView, AssistantMessage], Accept | Reject] | None = _point("check_answer")
+    before_tool: Callable[[ToolContext[Any]], Allow | Block | Ask] | None = _point("before_tool")
+    after_tool: Callable[[ToolContext[Any], ToolResult], ToolResult] | None = _point("after_tool")
+    should_stop: Callable[[TurnView], str | None] | None = _point("should_stop")
+    before_settle: Callable[[TurnView], UserMessage | None] | None = _point("before_settle")
+    on_overflow: Callable[[TurnView, ContextOverflow], bool] | None = _point("on_overflow")
+    observe: Callable[[Event], object] | None = _point("observe")
     advisory: bool = field(default=False, kw_only=True)
     name: str = field(default="", kw_only=True)
 
 
 class Extension:
-    """An installed extension: its name and its observer."""
+    """An installed extension: its name, whether its failures change nothing, and whether one was logged already."""
 
-    __slots__ = ("logged", "name", "observe")
+    __slots__ = ("advisory", "logged", "name", "offers")
 
-    def __init__(self, name: str, observe: Callable[[Event], object]) -> None:
+    def __init__(self, name: str, advisory: bool, offers: Mapping[str, Callable[..., Any]]) -> None:
         self.name = name
-        self.observe = observe
+        self.advisory = advisory
+        self.offers = offers
         self.logged = False
 
 
-def install(index: int, given: object) -> Extension:
-    """Checks that the object is an extension; it names what is wrong with one that is not."""
-    where = f"Agent.extensions[{index}]"
+class Hook:
+    """One extension's callable at one point."""
+
+    __slots__ = ("call", "extension", "point")
+
+    def __init__(self, extension: Extension, point: str, call: Callable[..., Any]) -> None:
+        self.extension = extension
+        self.point = point
+        self.call = call
+
+
+class Points:
+    """Which callables each point has, in the order in which they are asked. Made once an agent."""
+
+    __slots__ = tuple(POINTS)
+
+    before_run: tuple[Hook, ...]
+    before_turn: tuple[Hook, ...]
+    transform: tuple[Hook, ...]
+    check_answer: tuple[Hook, ...]
+    before_tool: tuple[Hook, ...]
+    after_tool: tuple[Hook, ...]
+    should_stop: tuple[Hook, ...]
+    before_settle: tuple[Hook, ...]
+    on_overflow: tuple[Hook, ...]
+    observe: tuple[Hook, ...]
+
+    def __init__(self, extensions: Sequence[Extension] = ()) -> None:
+        for point in POINTS:
+            order = reversed(extensions) if point in _COMING_OUT else extensions
+            hooks = [Hook(each, point, each.offers[point]) for each in order if point in each.offers]
+            setattr(self, point, tuple(hooks))
+
+
+NO_POINTS = Points()
+
+
+def install(given: Sequence[object]) -> Points:
+    """What the extensions offer. Raises `InvalidArgument` naming the one that is none, and what is wrong with it."""
+    return (
+        Points([_installed(f"Agent.extensions[{at}]", each) for at, each in enumerate(given)]) if given else NO_POINTS
+    )
+
+
+def _installed(where: str, given: object) -> Extension:
     if isinstance(given, type):
         raise InvalidArgument(f"{where} is the class {given.__name__}; pass an instance of it")
-    for point in LATER_POINTS:
-        if getattr(given, point, None) is not None:
-            raise NotSupported(
-                f"{where} offers {point}, which this release does not call yet; it would be ignored silently"
-            )
     if type(given) is not Hooks:  # whose fields are all that it has
         _refuse_near_miss(where, given)
-    observe = getattr(given, "observe", None)
-    if observe is None:
+    offers: dict[str, Callable[..., Any]] = {}
+    for point, count in POINTS.items():
+        offered = getattr(given, point, None)
+        if offered is None:
+            continue
+        if not callable(offered):
+            raise wrong(f"{where}.{point}", f"a callable that takes {count} arguments", offered)
+        if not can_take(offered, count):
+            said = "one argument" if count == 1 else f"{count} arguments"
+            raise InvalidArgument(f"{where}.{point} cannot be called with {said}: check its parameters")
+        refuse_asynchronous(offered, f"{where}.{point}")
+        offers[point] = offered
+    if not offers:
         raise InvalidArgument(
-            f"{where} ({type(given).__name__}) offers no extension point; it has to have: {', '.join(POINTS)}"
+            f"{where} ({type(given).__name__}) offers no extension point; it has to have one of: {', '.join(POINTS)}"
         )
-    if not callable(observe):
-        raise wrong(f"{where}.observe", "a callable that takes one event", observe)
-    if not can_take(observe, 1):
-        raise InvalidArgument(f"{where}.observe cannot be called with one event: check its parameters")
-    return Extension(getattr(given, "name", "") or type(given).__name__, observe)
+    name = getattr(given, "name", "")
+    named = name if isinstance(name, str) and name else type(given).__name__
+    return Extension(named, getattr(given, "advisory", False) is True, offers)
 
 
 def _refuse_near_miss(where: str, given: object) -> None:
-    points = {*POINTS, *LATER_POINTS}
     for name in dir(type(given)):
-        if name.startswith("_") or name in points or not callable(getattr(type(given), name, None)):
+        if name.startswith("_") or name in POINTS or not callable(getattr(type(given), name, None)):
             continue
-        for point in points:
+        for point in POINTS:
             if _is_near(name.lower().removeprefix("on_"), point.removeprefix("on_")):
                 raise InvalidArgument(f"{where} has a method {name!r}; did you mean the point {point!r}?")
 

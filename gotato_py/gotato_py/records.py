@@ -7,13 +7,15 @@ from collections.abc import Mapping
 from ._fields import Text, field, instance_of, mapping
 from ._mapping import EMPTY
 from ._value import value
+from .decisions import Approve, Deny
 from .messages import UserMessage
 from .parts import NO_USAGE, Usage
 
 
 @value
 class WaitingCall:
-    """A call that waits for a person. `decision` is None until it is answered; `expires_at` is in Unix seconds."""
+    """A call that waits for a person. `decision` is None until it is answered; `expires_at` is in Unix seconds, or None
+    where the question never expires."""
 
     key: Text
     call_id: Text = ""
@@ -21,7 +23,7 @@ class WaitingCall:
     arguments: Mapping[str, object] = field(default=EMPTY, check=mapping)
     question: Text = ""
     expires_at: float | None = None
-    decision: object = None
+    decision: Approve | Deny | None = field(default=None, check=instance_of(Approve, Deny, optional=True))
 
 
 @value

@@ -63,6 +63,7 @@ class RunResult(Generic[T_co]):
     waiting: tuple[WaitingCall, ...] = ()
     undelivered: tuple[UserMessage, ...] = ()
     structured: Any = field(default=None, kw_only=True)  # the value behind `output`
+    lacks_output: bool = field(default=False, kw_only=True)  # output was asked for, and the run gave none
 
     def __repr__(self) -> str:
         said = self.text if len(self.text) <= _SHOWN else self.text[:_SHOWN] + "…"
@@ -84,10 +85,12 @@ class RunResult(Generic[T_co]):
 
     @property
     def output(self) -> T_co:
-        """The structured output. Raises the run's error if the run did not complete."""
-        if not self.ok:
+        """The structured output. Raises the run's error if the run did not complete, `InvalidState` if it waits or was
+        stopped before it gave one."""
+        if not self.ok or self.lacks_output:
             self.raise_for_status()
-            raise InvalidState(f"the run is {self.status.value}: it has no output yet", operation="RunResult.output")
+            how = f"was stopped by {self.stopped_by!r}" if self.ok else f"is {self.status.value}"
+            raise InvalidState(f"the run {how}: it has no output", operation="RunResult.output")
         return self.structured  # type: ignore[no-any-return]  # checked against the type when it was made
 
     def raise_for_status(self) -> None:

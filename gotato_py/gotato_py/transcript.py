@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Protocol, TypeVar, overload
+from typing import Any, Protocol, Self, TypeVar, overload
 
 from ._fields import wrong
-from ._guards import is_array
+from ._guards import is_array, is_mapping
+from ._plain import plain_json
 from ._value import replace
 from .compaction import compacted
+from .errors import InvalidArgument
 from .ids import random_ids
+from .message_json import JSONObject, message_to_dict
 from .messages import MESSAGE_TYPES, Message, ToolMessage
+from .record_json import compaction_at, message_at, record_to_dict, waiting_call_at
 from .records import Compaction, RunRecord, WaitingCall
 
 __all__ = ["Compaction", "MemoryTranscript", "MessageView", "RunRecord", "Transcript", "WaitingCall"]
 
 M = TypeVar("M", bound=Message)
+T = TypeVar("T")
 
 
 class MessageView(Sequence[Message]):
@@ -65,6 +70,29 @@ class MessageView(Sequence[Message]):
 
 def _identified(message: M) -> M:
     return message if message.id else replace(message, id=random_ids("message"))
+
+
+def _write(name: str, kept: Sequence[T], write: Callable[[T], JSONObject]) -> list[JSONObject]:
+    written: list[JSONObject] = []
+    for index, each in enumerate(kept):
+        try:
+            written.append(write(each))
+        except InvalidArgument as error:
+            raise InvalidArgument(f"{name}[{index}].{error.message}") from None
+    return written
+
+
+def _read(data: Mapping[str, Any], name: str, read: Callable[[object, str], T]) -> list[T]:
+    given = data.get(name, ())
+    if not is_array(given):
+        raise wrong(name, "a JSON array (a list)", given)
+    return [read(each, f"{name}[{index}]") for index, each in enumerate(given)]
+
+
+def _key_at(data: object, path: str) -> str:
+    if not isinstance(data, str):
+        raise wrong(path, "a str", data)
+    return data
 
 
 class Transcript(Protocol):
@@ -122,6 +150,37 @@ class MemoryTranscript:
             if not isinstance(message, MESSAGE_TYPES):
                 raise wrong(f"MemoryTranscript.messages[{index}]", "a message", message)
         self._list.extend(_identified(message) for message in messages)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, object]) -> Self:
+        """The transcript that `to_dict` wrote.
+
+        Raises `InvalidArgument`, naming the path ("waiting[0].key"), for a missing key and a value of the wrong type or
+        kind. Messages keep keys that this release does not know; unknown keys beside them are ignored.
+        """
+        if not is_mapping(data):
+            raise wrong("transcript", "a JSON object (a dict)", data)
+        if "messages" not in data:
+            raise InvalidArgument("messages is missing; a transcript's own to_dict writes it")
+        made = cls(_read(data, "messages", message_at))
+        made._started = set(_read(data, "started", _key_at))
+        made._waiting = tuple(_read(data, "waiting", waiting_call_at))
+        made._compactions = tuple(_read(data, "compactions", compaction_at))
+        return made
+
+    def to_dict(self) -> JSONObject:
+        """All of it as plain JSON data: what carries a run that waits to another process.
+
+        Raises `InvalidArgument`, naming the path, where a message or a record holds what JSON cannot.
+        """
+        written: JSONObject = {"messages": _write("messages", self.messages, message_to_dict)}
+        if self._started:
+            written["started"] = plain_json("started", sorted(self._started))
+        if self._waiting:
+            written["waiting"] = _write("waiting", self._waiting, record_to_dict)
+        if self._compactions:
+            written["compactions"] = _write("compactions", self._compactions, record_to_dict)
+        return written
 
     def __repr__(self) -> str:
         return f"MemoryTranscript({len(self._list)} messages)"

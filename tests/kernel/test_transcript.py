@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import pickle
 import threading
 from typing import Any
@@ -26,9 +27,12 @@ from gotato_py import (
     UserMessage,
     WaitingCall,
 )
+from gotato_py.decisions import Deny
 from gotato_py.transcript import MessageView
 
 from . import strategies as sts
+from .test_message_json import everything
+from .test_record_json import waiting_calls
 
 MESSAGES: list[Message] = [
     UserMessage("one", id="u1"),
@@ -139,7 +143,7 @@ def test_marks_last_as_long_as_their_batch() -> None:
     waiting.clear()
     transcript.append(MESSAGES[2])
     assert (set(transcript.started), len(transcript.waiting)) == ({"a1:0"}, 1)
-    transcript.mark_waiting([])
+    transcript.mark_waiting(())
     assert transcript.waiting == ()
     transcript.mark_waiting([WaitingCall("a1:0")])
     transcript.append(UserMessage("next"))
@@ -152,6 +156,100 @@ def test_runs_leave_no_record() -> None:
     transcript.begin_run("r-1")
     transcript.end_run(RunRecord("r-1", "", "completed", "", 0.0, 0.0, 1, 0, Usage()))
     assert len(transcript.messages) == 0
+
+
+# ---- to another process and back
+
+
+@given(
+    st.lists(sts.messages, max_size=4),
+    st.sets(sts.clean_text, max_size=3),
+    st.lists(waiting_calls, max_size=2),
+    st.integers(-1, 5),
+)
+def test_a_transcript_comes_back_as_it_was(
+    messages: list[Message], started: set[str], waiting: list[WaitingCall], cut: int
+) -> None:
+    """Messages, marks, waiting calls and compactions survive real JSON text, and what is written again is equal."""
+    transcript = MemoryTranscript([UserMessage(f"{index}", id=f"u{index}") for index in range(5)])
+    if cut >= 0:
+        transcript.replace(Compaction(summary(id="s"), f"u{min(cut, 4)}", reason="full"))
+    for message in messages:
+        transcript.append(message)
+    for key in started:
+        transcript.mark_started(key)
+    transcript.mark_waiting(waiting)
+    data = json.loads(json.dumps(transcript.to_dict(), allow_nan=False))
+    again = MemoryTranscript.from_dict(data)
+    assert everything([*again.messages]) == everything([*transcript.messages])
+    assert everything([*again.waiting, *again.compactions]) == everything(
+        [*transcript.waiting, *transcript.compactions]
+    )
+    assert again.started == transcript.started
+    assert again.to_dict() == data
+    assert again.append(UserMessage("next")) is again.messages[-1]
+
+
+def test_what_is_empty_is_not_written() -> None:
+    """Only the messages are always there; the keys of started calls are sorted."""
+    transcript = MemoryTranscript()
+    assert transcript.to_dict() == {"messages": []}
+    transcript.append(UserMessage("hi", id="u"))
+    transcript.mark_started("b:1")
+    transcript.mark_started("b:0")
+    transcript.mark_waiting([WaitingCall("b:1", decision=Deny("no"))])
+    assert transcript.to_dict() == {
+        "messages": [{"role": "user", "id": "u", "parts": [{"kind": "text", "text": "hi"}]}],
+        "started": ["b:0", "b:1"],
+        "waiting": [{"kind": "waiting_call", "key": "b:1", "decision": "deny", "reason": "no"}],
+    }
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        ([], r"^transcript must be a JSON object \(a dict\), not list$"),
+        ({}, r"^messages is missing"),
+        ({"messages": "text"}, r"^messages must be a JSON array \(a list\), not str$"),
+        ({"messages": [{"role": "user", "parts": []}, 5]}, r"^messages\[1\] must be a JSON object"),
+        ({"messages": [{"role": "user"}]}, r"^messages\[0\]\.parts is missing$"),
+        ({"messages": [], "started": {}}, r"^started must be a JSON array"),
+        ({"messages": [], "started": ["k", 5]}, r"^started\[1\] must be a str, not int$"),
+        ({"messages": [], "waiting": [{"kind": "compaction"}]}, r"^waiting\[0\]\.kind is another; .* waiting_call$"),
+        ({"messages": [], "waiting": [{"kind": "waiting_call"}]}, r"^waiting\[0\]\.key is missing$"),
+        (
+            {"messages": [], "compactions": [{"kind": "compaction", "through": 5, "summary": {"role": "user"}}]},
+            r"^compactions\[0\]\.summary\.parts is missing$",
+        ),
+    ],
+)
+def test_data_that_is_no_transcript_is_refused(data: Any, said: str) -> None:
+    """The error begins with the path of what is wrong."""
+    with pytest.raises(InvalidArgument, match=said):
+        MemoryTranscript.from_dict(data)
+
+
+def test_what_cannot_be_written_is_named() -> None:
+    """A transcript that holds something without a JSON form says where."""
+    transcript = MemoryTranscript([UserMessage("hi"), UserMessage("you", metadata={"a": object()})])
+    with pytest.raises(InvalidArgument, match=r"^messages\[1\]\.metadata\.a must be JSON data"):
+        transcript.to_dict()
+    transcript = MemoryTranscript()
+    transcript.mark_waiting([WaitingCall("k", arguments={"a": object()})])
+    with pytest.raises(InvalidArgument, match=r"^waiting\[0\]\.arguments\.a must be JSON data"):
+        transcript.to_dict()
+
+
+def test_keys_of_a_newer_release_do_no_harm() -> None:
+    """Unknown keys beside the messages are ignored, those in a message kept; a subclass stays one."""
+
+    class Mine(MemoryTranscript):
+        pass
+
+    data = {"messages": [{"role": "user", "id": "u", "parts": [], "mood": 1}], "novelty": {}}
+    again = Mine.from_dict(data)
+    assert type(again) is Mine
+    assert again.to_dict() == {"messages": data["messages"]}
 
 
 # ---- compaction

@@ -1,0 +1,213 @@
+"""One call of a batch: whether it may run, its start, its run in the caller's thread or on a worker, its result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import NamedTuple
+
+from ._bounds import canonical, check_call, count_repeats, limited
+from ._closing import abandon, commit_result, end_execution, refused
+from ._crew import Crew, Job
+from ._gates import gate
+from ._hooks import after_tool
+from ._mapping import EMPTY, FrozenMapping
+from ._perform import perform
+from ._progress import Progress
+from ._run import Run, store_failure
+from ._toolset import LONGEST_NAME, BoundTool
+from ._value import replace
+from ._waiting import question
+from .decisions import Ask, Block, Deny
+from .events import ToolExecutionStart
+from .messages import ToolResult
+from .normalise import bound_parts
+from .parts import TextPart, ToolCall, ToolResultStatus, Usage
+from .records import WaitingCall
+from .scope import Scope
+from .tools import ToolContext, drop_progress
+
+
+class Ready(NamedTuple):
+    """A call that may run: its tool, what the tool is told, its arguments as sent and as the tool takes them."""
+
+    bound: BoundTool
+    use: ToolContext[object]
+    arguments: Mapping[str, object]
+    converted: Mapping[str, object]
+
+
+def judge(run: Run, call: ToolCall, key: str, index: int) -> Ready | ToolResult | WaitingCall:
+    """Whether the call may run: ready, refused with a result, or waiting for a person.
+
+    A call that was answered is looked at again with the arguments that were shown: an approval stands for the
+    question, not for a gate that blocks.
+    """
+    record = run.waiting.get(key) if run.waiting else None
+    if record is not None and isinstance(record.decision, Deny):
+        return refused(call, key, ToolResultStatus.BLOCKED, record.decision.reason or "a person refused it")
+    shown = None if record is None else record.arguments
+    prepared = run.toolset.prepare(call, run.setup.interrupts, shown)
+    if isinstance(prepared, str):
+        return refused(call, key, ToolResultStatus.NOT_RUN, prepared)
+    bound, arguments, converted = prepared
+    progress = Progress(run, key, call.name) if run.listening and bound.sees_use else None
+    run.follow_late = None if progress is None else progress.catch_up
+    tell = drop_progress if progress is None else progress
+    use = _context(run, call, key, index, bound, arguments, run.scope, tell, run.charged.append)
+    if run.setup.points.before_tool:
+        verdict = gate(run, use)
+        if isinstance(verdict, Block):
+            return _blocked(call, key, verdict)
+        if isinstance(verdict, Ask) and record is None:
+            return question(run, call, key, arguments, verdict)
+    return Ready(bound, use, arguments, converted)
+
+
+def _context(
+    run: Run,
+    call: ToolCall,
+    key: str,
+    index: int,
+    bound: BoundTool,
+    arguments: Mapping[str, object],
+    scope: Scope,
+    progress: Callable[[str], None],
+    charge: Callable[[Usage], None],
+) -> ToolContext[object]:
+    return ToolContext.for_call(
+        call.name,
+        arguments,
+        run.id,
+        run.turn,
+        call.id,
+        key,
+        index,
+        bound.spec.effect,
+        scope,
+        run.deps,
+        progress,
+        charge,
+    )
+
+
+def _blocked(call: ToolCall, key: str, verdict: Block) -> ToolResult:
+    result = refused(call, key, ToolResultStatus.BLOCKED, verdict.reason)
+    if verdict.result is None:
+        return result
+    shown = verdict.result
+    return replace(result, parts=shown.parts if isinstance(shown, ToolResult) else shown)
+
+
+def finish_unrun(run: Run, call: ToolCall, index: int, result: ToolResult) -> None:
+    """Commits the result of a call that does not run."""
+    use = None
+    if run.setup.points.after_tool:
+        use = ToolContext[object](
+            call.name, EMPTY, run_id=run.id, turn=run.turn, call_id=call.id, key=result.key, index=index,
+            scope=run.scope, deps=run.deps,
+        )  # fmt: skip
+    finish(run, use, call.name, call.arguments, result)
+
+
+def begin(run: Run, ready: Ready) -> None:
+    """Records that the tool is about to run, then announces it."""
+    use = ready.use
+    if run.tool_calls >= run.setup.bounds.calls:
+        check_call(run)
+    try:
+        run.setup.transcript.mark_started(use.key)
+    except run.setup.interrupts:
+        raise
+    except Exception as error:
+        raise store_failure(error, "could not record that a tool starts")  # noqa: B904  # it carries its cause
+    run.tool_calls += 1
+    run.executing[use.key] = (use.name, run.setup.monotonic())
+    if run.listening:
+        run.announcer.emit(ToolExecutionStart, use.key, use.name, use.call_id, FrozenMapping(ready.arguments))
+
+
+def run_here(run: Run, call: ToolCall, ready: Ready) -> None:
+    """Runs the tool in the caller's thread, after `begin`, and commits its result."""
+    bound, use, arguments, converted = ready
+    setup = run.setup
+    result, exception = perform(bound, use, converted, setup.interrupts, setup.bounds.result_bytes)
+    run.unsaved[use.key] = result
+    end_execution(run, use.key, result.status, exception)
+    finish(run, use, call.name, canonical(arguments), result)
+
+
+def start_worker(run: Run, call: ToolCall, ready: Ready, timeout: float | None) -> None:
+    """Starts the tool on a worker thread, after `begin`, or commits why it cannot be started."""
+    bound, seen, arguments, converted = ready
+    setup = run.setup
+    crew = run.crew = run.crew or Crew(run.scope)
+    tell: Callable[[str], None] = drop_progress
+    if run.listening and bound.sees_use:
+        tell = Progress(run, seen.key, seen.name, lambda text: None if job.given_up else crew.mail.put((job, text)))
+    scope = run.scope.child(timeout)  # its time begins now, not when a gate was asked
+    use = _context(
+        run, call, seen.key, seen.index, bound, arguments, scope, tell,
+        lambda usage: None if job.given_up else run.charged.append(usage),
+    )  # fmt: skip
+    work = partial(perform, bound, use, converted, setup.interrupts, setup.bounds.result_bytes)
+    job = Job(call, canonical(arguments), use, timeout, work, setup.time())
+    try:
+        crew.start(job)
+    except RuntimeError as error:
+        result = refused(call, use.key, ToolResultStatus.NOT_RUN, f"no thread could be started for it ({error})")
+        end_execution(run, use.key, result.status, "")
+        finish(run, use, call.name, job.arguments, result)
+
+
+def take(run: Run, crew: Crew, job: Job) -> None:
+    """Commits the result of a worker's call, or what is told of one that is given up. Raises an interrupt that the
+    tool raised."""
+    if job.raised is not None:
+        raise job.raised
+    key, exception = job.use.key, ""
+    if job.given_up:
+        result = _given_up(job)
+        abandon(run, job)
+    elif job.outcome is not None:
+        result, exception = job.outcome
+    else:  # it was given up by an interrupt; the closing tells what became of it
+        return
+    run.unsaved[key] = result
+    crew.running.remove(job)
+    end_execution(run, key, result.status, exception)
+    finish(run, job.use, job.call.name, job.arguments, result)
+
+
+def _given_up(job: Job) -> ToolResult:
+    key, call = job.use.key, job.call
+    if job.timed_out:
+        within = "in time" if job.timeout is None else f"in {job.timeout:g} s"
+        return refused(call, key, ToolResultStatus.TIMED_OUT, f"no answer {within}; it may still be running")
+    return refused(call, key, ToolResultStatus.CANCELLED, "the run was cancelled; it may still be running")
+
+
+def finish(run: Run, use: ToolContext[object] | None, name: str, arguments: str, result: ToolResult) -> None:
+    """Commits the result, with a warning where the calls go in circles; ends the run where they still do."""
+    while run.charged:
+        run.count(run.charged.popleft())
+    if use is not None and run.setup.points.after_tool:
+        result = after_tool(run, use, result)
+        result = replace(result, parts=bound_parts(result.parts, run.setup.bounds.result_bytes))
+    most = run.setup.limits.max_repeated_calls
+    count = 0
+    if most is not None:
+        count = count_repeats(run, name, arguments, (result.status, result.parts))
+        if count == most and count > 1:
+            result = _with_warning(result, count)
+    commit_result(run, result)
+    if most is not None and count > most:
+        text = f"{name[:LONGEST_NAME]} was called {count} times with the same arguments and result"
+        raise limited("max_repeated_calls", text, wrap_up=True)
+
+
+def _with_warning(result: ToolResult, count: int) -> ToolResult:
+    text = (
+        f"\n[This call has now given the same result {count} times. Do something else: the run ends if it is repeated.]"
+    )
+    return replace(result, parts=(*result.parts, TextPart(text)))

@@ -1,0 +1,60 @@
+"""Where a run delivers what came for it, and where it settles."""
+
+from __future__ import annotations
+
+from ._bounds import check_room
+from ._hooks import before_settle
+from ._inbox import FOLLOW_UP, STEER
+from ._ledger import size_of
+from ._run import Run
+from ._value import replace
+from .events import ControlDelivered
+
+
+def goes_on(run: Run, finished: bool) -> bool:
+    """Delivers what is due at a turn boundary. Returns whether another turn follows.
+
+    Steers first, all of them. Where the run would settle, the next follow-up; then the extensions may ask to go on;
+    then, under the lock of the inbox, either something has come meanwhile or the run takes nothing more.
+    """
+    if run.inbox.waits and _deliver_steers(run):
+        return True
+    if not finished:
+        return True
+    while True:
+        if run.inbox.waits and (_deliver_steers(run) or _deliver(run, FOLLOW_UP)):
+            return True
+        if run.setup.points.before_settle and _is_vetoed(run):
+            return True
+        if run.inbox.settle():
+            return False
+
+
+def _deliver_steers(run: Run) -> bool:
+    delivered = False
+    while _deliver(run, STEER):
+        delivered = True
+    return delivered
+
+
+def _deliver(run: Run, control: str) -> bool:
+    """Commits the next message of a queue, if there is one."""
+    message = run.inbox.next(control)
+    if message is None:
+        return False
+    run.scope.check()
+    check_room(run, size_of(message))
+    run.commit_user(message)
+    run.inbox.delivered(control)
+    if run.listening:
+        run.announcer.emit(ControlDelivered, message.id, control)
+    return True
+
+
+def _is_vetoed(run: Run) -> bool:
+    message = before_settle(run)
+    if message is None:
+        return False
+    check_room(run, size_of(message))
+    run.commit_user(message if message.id else replace(message, id=run.setup.ids("message")))
+    return True

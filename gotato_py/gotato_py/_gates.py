@@ -1,0 +1,33 @@
+"""The gates before a tool: asked in order, to the first that blocks; a gate that fails is one that blocks."""
+
+from __future__ import annotations
+
+from ._hooks import consult, wrong_return
+from ._run import Run
+from .decisions import Allow, Ask, Block
+from .errors import ExtensionFailure
+from .tools import ToolContext
+
+_ALLOW: Allow | Ask | Block = Allow()
+
+
+def gate(run: Run, use: ToolContext[object]) -> Allow | Ask | Block:
+    """Whether the call may run. A `Block` wins over every `Ask`, so that nobody is asked about a call that is blocked;
+    of several questions the first is put."""
+    verdict = _ALLOW
+    for hook in run.setup.points.before_tool:
+        try:
+            decided = consult(run, hook, (use,), _decision, _ALLOW)
+        except ExtensionFailure:
+            return Block(f"{hook.extension.name} failed")
+        if isinstance(decided, Block):
+            return decided
+        if isinstance(decided, Ask) and verdict is _ALLOW:
+            verdict = decided
+    return verdict
+
+
+def _decision(returned: object) -> Allow | Ask | Block:
+    if not isinstance(returned, Allow | Ask | Block):
+        raise wrong_return("Allow(), Block(reason) or Ask(question)", returned)
+    return returned
