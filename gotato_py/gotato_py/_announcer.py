@@ -74,7 +74,7 @@ class Announcer:
         self._agent_id, self._run_id, self._time = setup.agent_id, run_id, setup.time
         self._hooks = setup.points.observe
         self._observers: tuple[Listener, ...] = tuple([hook.call for hook in self._hooks]) if self._hooks else ()
-        self._telling: tuple[Any, tuple[Hook, ...], Iterator[Listener]] | None = None
+        self._telling: tuple[Any, tuple[Hook, ...], tuple[Listener, ...], Iterator[Listener]] | None = None
         self.outbox: deque[Event] | None = deque() if streaming else None
         self._listeners = self._observers if self.outbox is None else (self.outbox.append, *self._observers)
         self.open: dict[str, Any] = {}  # "turn", "message": each with its start event
@@ -94,7 +94,8 @@ class Announcer:
         make = _makers.get(kind) or _makers.setdefault(kind, unchecked(kind))
         number = self.sequence + 1
         event: Any = make(self._agent_id, self._run_id, number, self.turn, self._time(), *fields)
-        self._telling = (event, self._hooks, iter(self._observers if kind is AgentEnd else self._listeners))
+        listeners = self._observers if kind is AgentEnd else self._listeners
+        self._telling = (event, self._hooks, listeners, iter(listeners))
         self.go_on()
         told: Event = event
         return told
@@ -108,7 +109,7 @@ class Announcer:
         raised at the end."""
         if self._telling is None:
             return
-        event, hooks, rest = self._telling
+        event, hooks, listeners, rest = self._telling
         self.sequence = event.sequence  # what follows from the event is kept first; doing that twice is doing it once
         kind: type[EventHeader] = event.__class__
         if kind in _PAIRS:
@@ -134,10 +135,18 @@ class Announcer:
                 # On one line: nothing comes between taking an observer and calling it, neither a signal nor a tracer.
                 for observe in rest: observe(event)  # fmt: skip  # noqa: E701
                 break
-            except self._setup.interrupts as raised:
-                interrupt = interrupt or raised
-            except BaseException as raised:  # observers fail open, whatever they raise
-                failed.append((hooks[-1 - length_hint(rest)], raised))
+            except BaseException as raised:
+                left = length_hint(rest)
+                if left >= len(
+                    hooks
+                ):  # in a queue, not in an observer: taking an event twice in a row is taking it once
+                    interrupt = interrupt or raised
+                    if left < len(listeners):
+                        self._queue_again(event, listeners[-1 - left])
+                elif isinstance(raised, self._setup.interrupts):
+                    interrupt = interrupt or raised
+                else:  # observers fail open, whatever they raise
+                    failed.append((hooks[-1 - left], raised))
         self._telling = None
         for hook, failure in failed:
             self._log_failure(hook.extension, hook.point, failure)
@@ -145,6 +154,11 @@ class Announcer:
                 self._tell_others(hook.extension, hook.point, failure, hooks)
         if interrupt is not None:
             raise interrupt
+
+    def _queue_again(self, event: Event, queue: Listener) -> None:
+        """Queues an event for a subscriber in whose queue an interrupt came; the stream's own is one step of C."""
+        if self.outbox is None or queue != self.outbox.append:
+            queue(event)
 
     def tell_failure(self, extension: Extension, point: str, raised: BaseException) -> None:
         """Tells that an extension failed: everybody but itself, and the log at its first failure."""
@@ -162,7 +176,8 @@ class Announcer:
         others = tuple(hook for hook in hooks if hook.extension is not extension)
         listeners = self._listeners
         outer = listeners[: len(listeners) - len(self._hooks)]
-        self._telling = (told, others, iter((*outer, *(hook.call for hook in others))))
+        told_to = (*outer, *(hook.call for hook in others))
+        self._telling = (told, others, told_to, iter(told_to))
         self.go_on()
 
     def _log_failure(self, extension: Extension, point: str, raised: BaseException) -> None:

@@ -153,6 +153,10 @@ def optional(convert: Convert) -> Convert:
     return lambda value: None if value is None else convert(value)
 
 
+_OF_VALUES = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, AssertionError, type(None))
+"""What a constructor says of a value that it does not take; only then is the next alternative tried."""
+
+
 def union(validators: Callable[[], Sequence[Validator]], converts: Sequence[Convert | None]) -> Convert:
     """For other unions: the first alternative whose schema the value fits and that takes it.
 
@@ -169,6 +173,8 @@ def union(validators: Callable[[], Sequence[Validator]], converts: Sequence[Conv
                 try:
                     return value if one is None else one(value)
                 except Rejected as error:
+                    if not isinstance(error.__cause__, _OF_VALUES):  # perhaps what is to interrupt the run
+                        raise
                     refusal = refusal or error
         raise refusal or Rejected(Failure("a value that fits one of the alternatives", described(value)))
 

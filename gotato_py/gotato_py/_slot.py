@@ -100,7 +100,11 @@ class Slot:
             with self._subscribed["all"][1]:
                 self._last = last
                 self._held.pop("run", None)
-                self._tell_last()
+                try:
+                    self._tell_last()
+                except BaseException:  # an interrupt: nobody may wait for this event until the next run
+                    self._tell_last()
+                    raise
         run.over.cancel()
 
     def subscribe(self, maxsize: int) -> EventStream:
@@ -133,6 +137,7 @@ class Slot:
             else:
                 left = own.remaining()
                 SYSTEM_CLOCK.wait(run.over, _LOOK_AGAIN_S if left is None else min(left, _LOOK_AGAIN_S))
+        self._tell_last()
         return True
 
     def close(self) -> None:
@@ -146,6 +151,7 @@ class Slot:
                 run.scope.cancel("closed")
                 if run.is_executing() and not run.is_inside():
                     SYSTEM_CLOCK.wait(run.over, _CLOSE_WAIT_S)
+        self._tell_last()
         self.finish_subscribers()
 
     def _attach(self, run: Run, *, late: bool) -> None:

@@ -220,3 +220,29 @@ def test_events_tell_the_call() -> None:
     (start,), (end,) = events.of(ToolExecutionStart), events.of(ToolExecutionEnd)
     assert (start.call_id, start.arguments, start.to_dict()["arguments"]) == ("call_1", *[{"a": 1, "b": 2}] * 2)
     assert (end.call_id, end.key, end.to_dict()["call_id"]) == ("call_1", start.key, "call_1")
+
+
+class TimeIsUp(Exception):
+    """What a task queue raises in the middle of anything."""
+
+
+@dataclass
+class Interrupting:
+    """A class whose constructor is interrupted."""
+
+    a: int
+
+    def __post_init__(self) -> None:
+        raise TimeIsUp
+
+
+def test_an_interrupt_in_an_alternative_is_not_lost() -> None:
+    """An interrupt in the constructor of one alternative ends the run, also where another alternative would fit."""
+
+    def pay(what: Interrupting | dict[str, int]) -> str:
+        return str(what)
+
+    agent = Agent(ScriptedModel([call("pay", what={"a": 1}), say("done")]), tools=[pay], interrupts=[TimeIsUp])
+    with pytest.raises(TimeIsUp):
+        agent.run("go")
+    assert agent.status == "idle"
