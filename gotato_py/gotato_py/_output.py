@@ -30,7 +30,7 @@ _DESCRIPTION = (
 )
 _ACCEPTED = "a type (a class, list[T], A | B, Literal[...]) or a JSON Schema (a mapping)"
 _MOST_KEPT = 32  # classes whose plans are kept: a program asks for few, one that makes classes as it runs for many
-_FENCED = re.compile(r"```(?:json(?![0-9a-z]))?(.*)```", re.DOTALL | re.IGNORECASE)
+_FENCED = r"```(?:json(?![0-9a-z]))?(.*)```"
 _TOO_DEEP = SchemaViolation("$", "a value that is not nested too deeply to be converted", "deeper nesting")
 
 Interrupts = tuple[type[BaseException], ...]
@@ -181,7 +181,7 @@ def _compiled(schema: dict[str, Any], compiler: SchemaCompiler | None) -> Valida
 def _json_of(text: str) -> Any:  # Any: a JSON value, or a SchemaViolation, which is none
     """The one JSON value that the text says, as strictly as arguments are read."""
     text = text.strip()
-    fenced = _FENCED.fullmatch(text)
+    fenced = re.fullmatch(_FENCED, text, re.DOTALL | re.IGNORECASE)
     if fenced is not None:
         text = fenced[1].strip()
     if text[:1] == "{":

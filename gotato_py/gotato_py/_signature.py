@@ -10,7 +10,7 @@ from _weakref import ref
 from collections.abc import Callable, Mapping
 from functools import partial
 from types import CodeType, FunctionType, MethodType, UnionType
-from typing import Any, NamedTuple, Union, get_args, get_origin
+from typing import Any, Union, get_args, get_origin
 
 from ._annotations import Describer, Resolve
 from ._class_types import ObjectSchema
@@ -72,12 +72,14 @@ class Plan:
         return self._validate
 
 
-class _Target(NamedTuple):
+class _Target:
     """The function whose signature counts, how many of its first parameters are taken, and which by name."""
 
-    function: Any  # a FunctionType, which type checkers would bind like a method
-    taken: int
-    named: frozenset[str]
+    __slots__ = ("function", "named", "taken")
+
+    def __init__(self, function: FunctionType, taken: int, named: frozenset[str]) -> None:
+        self.function: Any = function  # Any: type checkers would bind it like a method
+        self.taken, self.named = taken, named
 
 
 def read_plan(function: Callable[..., object], name: str) -> Plan:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from ._conversion import Convert, Rejected
 from .violations import Failure, described
@@ -12,12 +12,15 @@ from .violations import Failure, described
 _INTEGER = r"-?[0-9]{1,4000}"
 
 
-class Standard(NamedTuple):
+class Standard:
     """How JSON says a type: the schema, how to read it (given the type), and what a reader expects."""
 
-    schema: Mapping[str, Any]
-    reader: Callable[[Any], Convert]  # Any: the type; its constructors are its own
-    expected: str
+    __slots__ = ("expected", "reader", "schema")
+
+    def __init__(self, schema: Mapping[str, Any], reader: Callable[[Any], Convert], expected: str) -> None:
+        self.schema = schema
+        self.reader = reader  # takes the type, whose constructors are its own
+        self.expected = expected
 
 
 def _text(form: str, reader: Callable[[Any], Convert], expected: str) -> Standard:

@@ -6,11 +6,12 @@ import re
 from collections.abc import Awaitable, Iterator
 from json import JSONEncoder
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
-from typing import Any, NamedTuple
+from typing import Any
 
 from ._cut import bound_parts
 from ._returned import NotSerialisable, text_or_bytes, to_json, type_of
 from ._text import well_formed
+from ._value import unchecked, value
 from .errors import ToolError
 from .messages import MESSAGE_TYPES, ToolResult
 from .parts import PART_TYPES, FilePart, Part, TextPart, ToolResultStatus
@@ -32,7 +33,8 @@ _AWAITED: Any = (Awaitable, AsyncGeneratorType)
 _UNKNOWN = "is not serialisable"
 
 
-class Outcome(NamedTuple):
+@value
+class Outcome:
     """What a call came to: the first fields of its `ToolResult`, and the `handle` of one that is pending."""
 
     status: ToolResultStatus
@@ -41,7 +43,8 @@ class Outcome(NamedTuple):
     handle: str = ""
 
 
-_NOTHING = Outcome(_OK)
+_make_outcome = unchecked(Outcome)
+_NOTHING = _make_outcome(_OK)
 
 
 def normalise(returned: object, interrupts: Interrupts = (KeyboardInterrupt,)) -> Outcome:
@@ -58,7 +61,7 @@ def normalise(returned: object, interrupts: Interrupts = (KeyboardInterrupt,)) -
     """
     kind = type(returned)
     if kind is str:
-        return Outcome(_OK, (TextPart(returned),)) if returned else _NOTHING  # type: ignore[arg-type]  # it is a str
+        return _make_outcome(_OK, (TextPart(returned),)) if returned else _NOTHING  # type: ignore[arg-type]  # it is a str
     if returned is None:
         return _NOTHING
     try:
@@ -72,7 +75,7 @@ def normalise(returned: object, interrupts: Interrupts = (KeyboardInterrupt,)) -
 
 
 def _refused(kind: type, problem: str) -> Outcome:
-    return Outcome(_FAILED, error=f"a result of type {_name_of(kind)} {problem}; the tool did run")
+    return _make_outcome(_FAILED, error=f"a result of type {_name_of(kind)} {problem}; the tool did run")
 
 
 def _name_of(kind: type[Any]) -> str:
@@ -81,17 +84,17 @@ def _name_of(kind: type[Any]) -> str:
 
 def _normalise(returned: Any, kind: type[Any]) -> Outcome:  # Any: whatever a tool returned
     if issubclass(kind, PART_TYPES):
-        return Outcome(_OK, (returned,))
+        return _make_outcome(_OK, (returned,))
     if issubclass(kind, BaseException):
-        return Outcome(_FAILED, error=describe_exception(returned))
+        return _make_outcome(_FAILED, error=describe_exception(returned))
     if issubclass(kind, Pending):
-        return Outcome(_PENDING, error=returned.note or "its result will follow", handle=returned.handle)
+        return _make_outcome(_PENDING, error=returned.note or "its result will follow", handle=returned.handle)
     if issubclass(kind, MESSAGE_TYPES):
-        return Outcome(_OK, returned.parts)
+        return _make_outcome(_OK, returned.parts)
     if issubclass(kind, ToolResult):
         if returned.status not in (_OK, _FAILED):
             return _refused(kind, f"may say ok or failed, not {returned.status}")
-        return Outcome(returned.status, returned.parts, returned.error)
+        return _make_outcome(returned.status, returned.parts, returned.error)
     problem = _not_data(returned, kind)
     if problem:
         return _refused(kind, problem)
@@ -99,7 +102,7 @@ def _normalise(returned: Any, kind: type[Any]) -> Outcome:  # Any: whatever a to
         mixed: list[Any] | tuple[Any, ...] = returned
         if any(issubclass(type(item), PART_TYPES) for item in mixed):
             return _several(mixed)
-    return Outcome(_OK, _parts_of(returned, kind))
+    return _make_outcome(_OK, _parts_of(returned, kind))
 
 
 def _not_data(returned: Any, kind: type[Any]) -> str:
@@ -125,7 +128,7 @@ def _several(returned: list[Any] | tuple[Any, ...]) -> Outcome:
             parts += _parts_of(item, kind, inside=True)
         elif item is not None:
             raise NotSerialisable(f"it holds a value of type {_name_of(kind)}")
-    return Outcome(_OK, tuple(parts))
+    return _make_outcome(_OK, tuple(parts))
 
 
 def _parts_of(returned: Any, kind: type[Any], *, inside: bool = False) -> tuple[Part, ...]:

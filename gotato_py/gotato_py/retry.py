@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import random
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 from ._fields import field, wrong
@@ -34,18 +34,25 @@ def _callable(where: str, given: Any) -> Callable[[], float]:
     return given  # type: ignore[no-any-return]  # its result is used as a float
 
 
+def _random() -> float:
+    """`random.random`, imported at the first backoff: it costs 2 ms, and most programs never wait for one."""
+    number: float = import_module("random").random()
+    return number
+
+
 @value
 class RetryPolicy:
     """Exponential backoff: `base` seconds, doubled each time, at most `cap`, plus up to `jitter` of it.
 
-    What the provider asks for (`retry_after`) is obeyed exactly. `rng` is called only when `jitter` is above 0.
+    What the provider asks for (`retry_after`) is obeyed exactly. `rng` is called only when `jitter` is above 0;
+    it is `random.random`.
     """
 
     max_attempts: int = field(default=3, check=_attempts)
     base: float = field(default=0.5, check=_seconds)
     cap: float = field(default=30.0, check=_seconds)
     jitter: float = field(default=0.1, check=_seconds)
-    rng: Callable[[], float] = field(default=random.random, check=_callable, compare=False)
+    rng: Callable[[], float] = field(default=_random, check=_callable, compare=False)
 
     def delay(self, attempt: int, error: ModelError) -> float | None:
         """Seconds to wait after the failure of `attempt` (counted from 1), or None to give up."""

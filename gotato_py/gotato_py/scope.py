@@ -6,7 +6,7 @@ import time
 from _thread import allocate_lock
 from collections.abc import Callable
 from math import inf
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from .errors import Cancelled, DeadlineExceeded, InvalidArgument
 
@@ -68,13 +68,13 @@ def checked_timeout(where: str, timeout: float | None) -> float | None:
     return float(timeout) if timeout < _FOREVER else inf
 
 
-class _End(NamedTuple):
+class _End:
     """How a scope ended. `at` is monotonic time: the deadline, or when `cancel` was called."""
 
-    timed_out: bool
-    reason: str
-    at: float
-    seconds: float = 0.0
+    __slots__ = ("at", "reason", "seconds", "timed_out")
+
+    def __init__(self, timed_out: bool, reason: str, at: float, seconds: float = 0.0) -> None:
+        self.timed_out, self.reason, self.at, self.seconds = timed_out, reason, at, seconds
 
 
 class _Registration:
