@@ -1,4 +1,13 @@
-"""Tools by the dozen: Registry, tool sets, the full JSON Schema compiler, effect ceilings, approvals.
+"""gotato_toolregistry: tools by the dozen. A registry that agents draw from, and the whole of JSON Schema."""
 
-Nothing of it is in this release: the package holds its name and its place, and exports nothing yet.
-"""
+from .changes import RegistryChange
+from .json_schema import jsonschema_compiler
+from .registry import Registry
+
+__all__ = [
+    # the registry
+    "Registry",
+    "RegistryChange",
+    # the full JSON Schema
+    "jsonschema_compiler",
+]
