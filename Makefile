@@ -31,4 +31,8 @@ bench:  ## every benchmark, one after another
 		if [ -e "$$file" ]; then echo "== $$file"; $(PYTHON) "$$file"; else echo "no benchmarks yet"; fi; \
 	done
 
+.PHONY: real-model
+real-model:  ## an agent with a real, small model on this machine (builds a server: minutes, and a C++ compiler)
+	$(PYTHON) benchmarks/real_model.py
+
 all: check test cov  ## check, test and cov

@@ -22,20 +22,21 @@ class AbandonedCall:
 
 
 class Abandoned:
-    """The abandoned calls of one agent, as long as their threads live."""
+    """The abandoned calls of one agent, as long as their threads live. Any thread may look."""
 
     __slots__ = ("_calls",)
 
     def __init__(self) -> None:
-        self._calls: list[tuple[AbandonedCall, Thread]] = []
+        self._calls: dict[str, tuple[AbandonedCall, Thread]] = {}  # by key: a closing that is done again adds nothing
 
     def add(self, call: AbandonedCall, thread: Thread) -> None:
         """Remembers a call that was given up."""
-        self._calls.append((call, thread))
+        self.alive()  # nobody may ever ask: the dead are not kept for ever
+        self._calls[call.key] = call, thread
 
     def alive(self) -> tuple[AbandonedCall, ...]:
         """Those whose threads still run."""
-        for each in list(self._calls):
-            if not each[1].is_alive() and each in self._calls:
-                self._calls.remove(each)
-        return tuple(call for call, _ in list(self._calls))
+        for key, (_, thread) in list(self._calls.items()):
+            if not thread.is_alive():
+                self._calls.pop(key, None)
+        return tuple([call for call, _ in list(self._calls.values())])

@@ -10,8 +10,9 @@ from ._closing import commit_result, refused
 from ._final import commit_final_answers, commit_unready_answers, is_final, takes_final
 from ._progress import announce_progress
 from ._run import Ending, Run
+from ._toolset import BoundTool
 from ._waiting import record_waiting, settle_waiting
-from .errors import LimitExceeded
+from .errors import GotatoError, LimitExceeded
 from .events import Event
 from .messages import AssistantMessage, ToolResult
 from .parts import StopReason, ToolCall, ToolResultStatus
@@ -70,8 +71,8 @@ def _give_results(run: Run, message: AssistantMessage, calls: Calls) -> Generato
             if run.outbox:
                 yield from run.announcer.drain()
         yield from _finish_running(run)
-    except Ending:  # what runs already has its effect: its real results are kept
-        yield from _finish_running(run)
+    except (Ending, GotatoError):  # what runs already has its effect: its real results are kept
+        yield from _finish_all(run)
         raise
     if finals:
         commit_final_answers(run, message, finals)
@@ -81,16 +82,18 @@ def _give_results(run: Run, message: AssistantMessage, calls: Calls) -> Generato
 
 def _run_call(run: Run, call: ToolCall, ready: Ready) -> Generator[Event, None, None]:
     bound, bounds = ready.bound, run.setup.bounds
-    timeout = bound.timeout
-    if not bounds.workers and timeout is None:
+    if not bounds.workers and bound.timeout is None:
         begin(run, ready)
         if run.outbox:
             yield from run.announcer.drain()
         run_here(run, call, ready)
         return
+    timeout = _time_of(run, bound)
+    if timeout == 0:
+        why = "the time that it has is 0 s, which had passed before it could start"
+        finish_unrun(run, call, ready.use.index, refused(call, ready.use.key, ToolResultStatus.NOT_RUN, why))
+        return
     alone = bound.spec.sequential or bounds.parallel <= 1
-    if timeout is None:
-        timeout = run.setup.limits.tool_timeout
     on_worker = timeout is not None or not alone
     yield from _finish_running(run, 0 if alone else bounds.parallel - 1)
     if run.scope.cancelled:  # while others finished
@@ -108,6 +111,12 @@ def _run_call(run: Run, call: ToolCall, ready: Ready) -> Generator[Event, None, 
         yield from _finish_running(run)
 
 
+def _time_of(run: Run, bound: BoundTool) -> float | None:
+    """Seconds that a call may take: the tool's own, or the limit if that is nearer."""
+    most = run.setup.limits.tool_timeout
+    return most if bound.timeout is None or (most is not None and most < bound.timeout) else bound.timeout
+
+
 def _finish_running(run: Run, left: float = 0) -> Generator[Event, None, None]:
     """Takes what workers say until no more than so many calls run."""
     crew = run.crew
@@ -120,6 +129,16 @@ def _finish_running(run: Run, left: float = 0) -> Generator[Event, None, None]:
         take(run, crew, mail)
         if run.outbox:
             yield from run.announcer.drain()
+
+
+def _finish_all(run: Run) -> Generator[Event, None, None]:
+    """Takes every result that still comes. How the run ends is known already: what one of them raises does not matter,
+    and one that cannot be committed is left to the closing."""
+    while run.crew is not None and run.crew.running:
+        try:
+            yield from _finish_running(run)
+        except (Ending, GotatoError):
+            continue
 
 
 def _wait(run: Run, message: AssistantMessage, first: WaitingCall, behind: Calls, finals: Calls) -> None:

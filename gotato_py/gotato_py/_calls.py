@@ -165,26 +165,30 @@ def take(run: Run, crew: Crew, job: Job) -> None:
     tool raised."""
     if job.raised is not None:
         raise job.raised
-    key, exception = job.use.key, ""
+    key = job.use.key
     if job.given_up:
-        result = _given_up(job)
+        result, exception = _given_up(run, job), ""
         abandon(run, job)
-    elif job.outcome is not None:
+    else:
+        assert job.outcome is not None  # what is posted has ended
         result, exception = job.outcome
-    else:  # it was given up by an interrupt; the closing tells what became of it
-        return
+        if job.timed_out and result.status is ToolResultStatus.CANCELLED:  # a manual clock's scope knew only of the end
+            result = refused(job.call, key, ToolResultStatus.TIMED_OUT, result.error)
+        job.join()
     run.unsaved[key] = result
     crew.running.remove(job)
     end_execution(run, key, result.status, exception)
     finish(run, job.use, job.call.name, job.arguments, result)
 
 
-def _given_up(job: Job) -> ToolResult:
+def _given_up(run: Run, job: Job) -> ToolResult:
     key, call = job.use.key, job.call
-    if job.timed_out:
-        within = "in time" if job.timeout is None else f"in {job.timeout:g} s"
-        return refused(call, key, ToolResultStatus.TIMED_OUT, f"no answer {within}; it may still be running")
-    return refused(call, key, ToolResultStatus.CANCELLED, "the run was cancelled; it may still be running")
+    if not job.timed_out:
+        return refused(call, key, ToolResultStatus.CANCELLED, "the run was cancelled; it may still be running")
+    if run.scope.timed_out or job.timeout is None:
+        return refused(call, key, ToolResultStatus.TIMED_OUT, "the time of the run has passed; it may still be running")
+    why = f"no answer in {job.timeout:g} s; it may still be running"
+    return refused(call, key, ToolResultStatus.TIMED_OUT, why)
 
 
 def finish(run: Run, use: ToolContext[object] | None, name: str, arguments: str, result: ToolResult) -> None:

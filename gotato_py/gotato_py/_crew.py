@@ -1,4 +1,4 @@
-"""The worker threads of one batch: daemons that can be given up, and one mailbox for what they say.
+"""The worker threads of one run: daemons that can be given up, and one mailbox for what they say.
 
 All state changes in the thread of the run. A worker only fills in its own job and posts it.
 """
@@ -7,19 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import copy_context
+from math import inf
 from queue import Empty, SimpleQueue
 from threading import Thread
 from time import monotonic
 
 from .messages import ToolResult
 from .parts import ToolCall
-from .scope import Scope
+from .scope import Scope, SystemClock
 from .tools import ToolContext
 
 GRACE_S = 0.25
 """Seconds that a tool has to stop by itself once its time has passed or its run has ended."""
 
 _LONGEST_WAIT_S = 1e6  # a lock's timeout overflows somewhere past this
+_LOOK_AGAIN_S = 0.05  # a clock other than the machine's may be moved by anybody, and tells nobody
 
 
 class Job:
@@ -29,8 +31,8 @@ class Job:
     """
 
     __slots__ = (
-        "arguments", "call", "deadline", "given_up", "outcome", "raised", "started_at", "stops_at", "thread", "timeout",
-        "timed_out", "use", "work",
+        "arguments", "call", "deadline", "given_up", "outcome", "raised", "started_at", "stops_at", "thread",
+        "timed_out", "timeout", "use", "work",
     )  # fmt: skip
 
     def __init__(
@@ -47,7 +49,7 @@ class Job:
         self.use = use
         self.timeout = timeout
         self.work = work
-        self.deadline = None if timeout is None else monotonic() + timeout
+        self.deadline = inf if timeout is None else monotonic() + timeout
         self.outcome: tuple[ToolResult, str] | None = None
         self.raised: BaseException | None = None
         self.stops_at: float | None = None  # when it is given up
@@ -61,19 +63,18 @@ class Job:
         """Whether the tool has ended."""
         return self.outcome is not None or self.raised is not None
 
-    def time_left(self, now: float) -> float:
-        """Seconds until this call has to be looked at again; 0 once it is to be given up."""
-        if self.stops_at is None:
-            scope = self.use.scope
-            overdue = self.deadline is not None and now >= self.deadline
-            if not overdue and not scope.cancelled:
-                remaining = scope.remaining()
-                ahead = _LONGEST_WAIT_S if self.deadline is None else self.deadline - now
-                return ahead if remaining is None else min(ahead, remaining)
-            self.timed_out = scope.timed_out or not scope.cancelled
-            scope.cancel("its time has passed")
-            self.stops_at = now + GRACE_S
-        return max(0.0, self.stops_at - now)
+    def stop(self, now: float, *, run_ended: bool) -> None:
+        """Ends the scope of the tool, which has the grace from now on to end by itself."""
+        scope = self.use.scope
+        scope.cancel("its time has passed")  # tells nothing new to a scope that has ended with the run
+        self.timed_out = scope.timed_out or not run_ended
+        self.stops_at = now + GRACE_S
+
+    def join(self) -> None:
+        """Waits for the thread of a tool that has ended: it has only to return, unless something of the tool's own
+        hangs in its last steps."""
+        if self.thread is not None:
+            self.thread.join(GRACE_S)
 
 
 Mail = SimpleQueue[Job | tuple[Job, str] | None]
@@ -92,11 +93,13 @@ def _do(job: Job, mail: Mail) -> None:
 class Crew:
     """The calls that run now."""
 
-    __slots__ = ("_unregister", "mail", "running")
+    __slots__ = ("_look_at", "_scope", "_unregister", "mail", "running")
 
     def __init__(self, scope: Scope) -> None:
         self.mail: Mail = SimpleQueue()
         self.running: list[Job] = []
+        self._scope = scope
+        self._look_at = 0.0  # by the machine's clock: when the time of one of them may have passed
         self._unregister = scope.on_end(lambda: self.mail.put(None))
 
     def start(self, job: Job) -> None:
@@ -104,6 +107,7 @@ class Crew:
         context = copy_context()
         name = f"gotato tool {job.use.name[:40]}"
         job.thread = Thread(target=context.run, args=(_do, job, self.mail), name=name, daemon=True)
+        self._look_at = 0.0
         self.running.append(job)
         try:
             job.thread.start()
@@ -118,22 +122,42 @@ class Crew:
     def next(self) -> Job | tuple[Job, str]:
         """Waits for the next job that has ended or is given up, or for progress of one."""
         while True:
-            now, wait = monotonic(), _LONGEST_WAIT_S
-            for job in self.running:
-                left = job.time_left(now)
-                if left <= 0 and job.stops_at is not None and not job.is_done:
-                    job.given_up = True
-                    return job
-                wait = min(wait, left)
+            now = monotonic()
+            if now >= self._look_at:
+                late = self._look(now)
+                if late is not None:
+                    return late
             try:
-                item = self.mail.get(timeout=wait)
+                item = self.mail.get(timeout=max(0.0, self._look_at - now))
             except Empty:
                 continue
             if item is None:
-                continue
-            job = item if isinstance(item, Job) else item[0]
-            if not job.given_up:
+                self._look_at = 0.0
+            elif not (item if isinstance(item, Job) else item[0]).given_up:
                 return item
+
+    def _look(self, now: float) -> Job | None:
+        """Ends the time of those whose time has passed. Returns one whose grace has passed too: it is given up."""
+        scope = self._scope
+        ended, ahead = scope.cancelled, _LONGEST_WAIT_S
+        if not ended:
+            remaining = scope.remaining()
+            ahead = ahead if remaining is None else min(ahead, remaining)
+            if not isinstance(scope.clock, SystemClock):
+                ahead = min(ahead, _LOOK_AGAIN_S)
+        look_at = now + ahead
+        for job in self.running:
+            if job.is_done:
+                continue
+            if job.stops_at is None and (ended or job.deadline <= now):
+                job.stop(now, run_ended=ended)
+            due = job.deadline if job.stops_at is None else job.stops_at
+            if due <= now:
+                job.given_up = True
+                return job
+            look_at = min(look_at, due)
+        self._look_at = look_at
+        return None
 
     def wind_down(self, grace: float) -> None:
         """Ends the scopes of all that run, and waits so many seconds for those that stop by themselves."""
@@ -147,6 +171,8 @@ class Crew:
                 break
         for job in self.running:
             job.given_up = not job.is_done
+            if not job.given_up:
+                job.join()
 
     def close(self) -> None:
         """Listens no longer to the scope of the run."""

@@ -105,6 +105,8 @@ class Slot:
                 except BaseException:  # an interrupt: nobody may wait for this event until the next run
                     self._tell_last()
                     raise
+        if self.closed:
+            self.finish_subscribers()
         run.over.cancel()
 
     def subscribe(self, maxsize: int) -> EventStream:
@@ -151,8 +153,9 @@ class Slot:
                 run.scope.cancel("closed")
                 if run.is_executing() and not run.is_inside():
                     SYSTEM_CLOCK.wait(run.over, _CLOSE_WAIT_S)
-        self._tell_last()
-        self.finish_subscribers()
+        if self.holder() is None:  # else `release` does that, behind the run's last event
+            self._tell_last()
+            self.finish_subscribers()
 
     def _attach(self, run: Run, *, late: bool) -> None:
         """Has the run tell its events to those that have subscribed."""

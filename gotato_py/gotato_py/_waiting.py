@@ -67,7 +67,7 @@ def answered(records: Mapping[str, WaitingCall], answers: Mapping[str, Decision]
         known = decided[key].decision
         if known is None:
             decided[key] = replace(decided[key], decision=answer)
-        elif known != answer and known is not _EXPIRED:
+        elif known != answer and known != _EXPIRED:
             raise InvalidArgument(f"answers: {key!r} was answered before, with {type(known).__name__}")
     return decided
 

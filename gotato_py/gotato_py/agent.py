@@ -17,9 +17,8 @@ from ._setup import Setup
 from ._slot import Slot
 from ._sources import read_tools
 from ._value import replace
-from ._view import turn_view
 from ._waiting import check_answers, is_waiting
-from .context import ContextBuilder, full_history
+from .context import ContextBuilder, TurnView, full_history
 from .decisions import Decision
 from .errors import InvalidArgument
 from .events import Event
@@ -44,10 +43,10 @@ Answers = Mapping[str, Decision] | None
 class Agent:
     """A model, its tools and a transcript, and one blocking loop over them.
 
-    `tools` takes functions and tools in any mix; `interrupts` the exception types that, like `KeyboardInterrupt`, end
-    a run from anywhere and are raised again. Everything is checked here, so that a run cannot fail for it later:
-    raises `InvalidArgument` naming the argument. An idle agent owns no thread and no socket. Any method may be called
-    from any thread; one run at a time has the agent.
+    `tools` takes functions, tools and tool sources in any mix; `interrupts` the exception types that, like
+    `KeyboardInterrupt`, end a run from anywhere and are raised again. Everything is checked here, so that a run cannot
+    fail for it later: raises `InvalidArgument` naming the argument. An idle agent owns no thread and no socket. Any
+    method may be called from any thread; one run at a time has the agent.
     """
 
     __slots__ = ("__weakref__", "_setup", "_slot")
@@ -132,7 +131,7 @@ class Agent:
         made = self._setup
         if not made.sources.changes:
             return made.toolset.tools()
-        view = turn_view(Run(made, Scope(clock=made.clock), None, None, streaming=False))
+        view = TurnView(made.instructions, made.transcript.messages, made.transcript, scope=Scope(clock=made.clock))
         return made.sources.ask(view, None, made.interrupts).toolset.tools()
 
     @property

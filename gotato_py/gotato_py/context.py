@@ -54,7 +54,7 @@ class TurnView:
     turn: int = 0
     usage: Usage = NO_USAGE
     deps: Any = None
-    scope: Scope | None = None
+    scope: Scope = field(default=None)  # always there in a run; a view made by hand may leave it out
     result: TurnResult | None = None
     message: UserMessage | None = None
 

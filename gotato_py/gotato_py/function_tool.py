@@ -186,7 +186,7 @@ def tool(
     """Makes a typed function a tool: `@tool`, or `@tool(name=…, …)`.
 
     `name` and `description` default to those of the function. `effect` says what it may change, `sequential` asks to
-    run alone, `timeout` in seconds moves the call to a worker thread (an agent of this release refuses such a tool).
+    run alone, `timeout` in seconds moves the call to a worker thread, where it is given up if it does not end.
     In the body of a class it makes tools of the instances' methods. Raises as `FunctionTool` does.
     """
 

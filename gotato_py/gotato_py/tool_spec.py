@@ -50,8 +50,8 @@ def _name(where: str, given: Any) -> str:
 class ToolSpec:
     """A tool's name, what it is for, and what it takes (`input_schema`, a JSON Schema for an object).
 
-    `sequential` asks to run alone; `timeout` is in seconds and moves the call to a worker thread (an agent of this
-    release refuses such a tool: bound the work by `use.scope`).
+    `sequential` asks to run alone; `timeout` is in seconds and moves the call to a worker thread, where it is
+    given up if it does not end.
     """
 
     name: str = field(check=_name)

@@ -28,6 +28,7 @@ from gotato_py import (
     ToolExecutionStart,
     ToolExecutionUpdate,
     ToolMessage,
+    ToolResultCommitted,
     Transcript,
     TurnEnd,
     TurnStart,
@@ -66,14 +67,23 @@ def assert_invariants(stage: Stage, lost_streams: int = 0) -> None:
         assert_request(request.messages)
     assert stage.watcher.breaches == []
     runs = list(dict.fromkeys(event.run_id for event in stage.events))
+    parallel = stage.agent._setup.limits.max_parallel_tools
     for run_id in runs:
-        assert_events([event for event in stage.events if event.run_id == run_id])
+        assert_events([event for event in stage.events if event.run_id == run_id], parallel)
     order = [event.run_id for event in stage.events]
     assert order == [run_id for run_id in runs for _ in range(order.count(run_id))], "the events of runs are mixed"
     assert stage.agent.status in {"idle", "closed"}
-    assert set(threading.enumerate()) <= stage.threads, threading.enumerate()
+    assert_threads(stage)
     assert stage.model.unclosed <= lost_streams
     assert [key for key, count in stage.effects.items() if count > 1] == [], "a tool ran twice for one key"
+
+
+def assert_threads(stage: Stage) -> None:
+    """5: no thread of a run is left but those of calls that were given up, which keep no interpreter from its exit."""
+    most = len(stage.agent.abandoned)  # asked first: they may end meanwhile
+    left = [thread for thread in threading.enumerate() if thread not in stage.threads and thread.is_alive()]
+    assert len(left) <= most, left
+    assert all(thread.daemon for thread in left), left
 
 
 def assert_history(transcript: Transcript) -> None:
@@ -110,8 +120,9 @@ def assert_no_empty_answer(messages: Sequence[Message]) -> None:
             assert text or message.tool_calls, "an empty assistant message"
 
 
-def assert_events(events: Sequence[Event]) -> None:
-    """4: one start, one end, gapless numbers, every start has its one end, and all of it properly nested."""
+def assert_events(events: Sequence[Event], parallel: int | None = 1) -> None:
+    """4: one start, one end, gapless numbers, every start has its one end, and all of it properly nested; of the tools
+    no more run at once than the limit says."""
     kinds = [event.kind for event in events]
     assert isinstance(events[0], AgentStart), kinds
     assert isinstance(events[-1], AgentEnd), kinds
@@ -122,13 +133,18 @@ def assert_events(events: Sequence[Event]) -> None:
     for event in events:
         json.dumps(event.to_dict(), allow_nan=False)
         _nest(opened, event)
+        running = sum(kind == "tool" for kind, _ in opened)
+        assert parallel is None or running <= parallel, kinds
         if isinstance(event, TurnEnd | ToolExecutionEnd):
             assert event.elapsed >= 0
     assert opened == [], kinds
 
 
 def _nest(opened: list[tuple[str, str]], event: Event) -> None:
-    """Opens or closes what the event starts or ends; tools and answers stand within a turn, and never in each other."""
+    """Opens or closes what the event starts or ends; tools and answers stand within a turn, and never in each other.
+
+    Tools that run at once overlap as they like: each has its start, its progress, its end, and then its result.
+    """
     match event:
         case TurnStart():
             assert opened == []
@@ -137,16 +153,21 @@ def _nest(opened: list[tuple[str, str]], event: Event) -> None:
             assert opened == [("turn", "")]
             opened.append(("message", event.message_id))
         case ToolExecutionStart():
-            assert opened == [("turn", "")]
+            assert opened[0] == ("turn", "")
+            assert ("tool", event.key) not in opened
+            assert {kind for kind, _ in opened[1:]} <= {"tool"}
             opened.append(("tool", event.key))
         case ToolExecutionUpdate():
-            assert opened[-1] == ("tool", event.key)
+            assert ("tool", event.key) in opened
         case MessageEnd() if isinstance(event.message, AssistantMessage):
             assert opened.pop() == ("message", event.message.id)
         case MessageDiscarded():
             assert opened.pop() == ("message", event.message_id)
         case ToolExecutionEnd():
-            assert opened.pop() == ("tool", event.key)
+            assert ("tool", event.key) in opened
+            opened.remove(("tool", event.key))
+        case ToolResultCommitted():
+            assert ("tool", event.message.result.key) not in opened
         case TurnEnd():
             assert opened.pop() == ("turn", "")
             assert opened == []

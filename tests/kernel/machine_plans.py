@@ -36,13 +36,15 @@ from gotato_py import (
     UsageUpdate,
 )
 
+from .machine_deeds import CONTROLS, DEEDS, INTERRUPTS, RAISES, RETURNS, WAITS, Untyped
+from .machine_extensions import COMMON, COUNT, MOODS, SAME, Mood
 from .machine_laws import UNFINISHED
-from .machine_world import DEEDS, INTERRUPTS, RAISES, RETURNS, Fault, Untyped
+from .machine_world import Fault, Make
 
 # Answers
 
 usages = st.builds(Usage, st.integers(0, 50), st.integers(0, 50))
-texts = st.sampled_from(["a", "Hello wor", "  ", "", "\n", "zwölf €", "\ud800", "x" * 40])
+texts = st.sampled_from(["a", "Hello wor", "  ", "", "\n", "zwölf €", "\ud800", "x" * 40, "7", '{"value": 8}'])
 RETRYABLE = (RateLimited, Overloaded, ConnectionFailed, ModelProtocolError)
 FINAL = (AuthenticationFailed, ContextOverflow, InvalidRequest, QuotaExhausted, ContentFiltered, ModelError)
 typed_errors = st.builds(
@@ -54,7 +56,20 @@ typed_errors = st.builds(
 untyped_errors = st.sampled_from([ValueError("a bug"), OSError("a bug"), Cancelled("not mine"), DeadlineExceeded("no")])
 unruly_errors = st.sampled_from([SystemExit(2), GeneratorExit(), MemoryError(), Untyped()])
 errors = st.one_of(typed_errors, typed_errors, untyped_errors, unruly_errors)
-deeds = st.sampled_from([*DEEDS, *RAISES, *RETURNS])
+deeds = st.sampled_from([*DEEDS, *DEEDS, *RAISES, *RETURNS, *CONTROLS, *WAITS, *INTERRUPTS, "close"])
+quick = st.sampled_from(["thing", "thing", "thing", "behind", "progress", "heed", *CONTROLS, "hang", "raise ValueError"])
+ODD_ARGUMENTS = [
+    "",
+    "null",
+    "{}",
+    "[1]",
+    "5",
+    '{"a":',
+    '{"do": 1}',
+    '{"do":"x","y":1}',
+    '{"a":true,"b":1}',
+    '{"a":"5","b":1}',
+]
 
 
 def ask(name: str, arguments: object, ident: str = "c1") -> ToolCallReady:
@@ -64,34 +79,25 @@ def ask(name: str, arguments: object, ident: str = "c1") -> ToolCallReady:
 
 
 idents = st.sampled_from(["c1", "c1", "c2", "", "x|" * 30])
+tools = st.sampled_from(["act", "act", "act", "slow", "solo", "extra", "other"])
 calls = st.one_of(
-    st.builds(lambda do, ident: ask("act", {"do": do}, ident), deeds, idents),
+    st.builds(lambda tool, do, ident: ask(tool, {"do": do}, ident), tools, deeds, idents),
     st.builds(lambda a, b, ident: ask("add", {"a": a, "b": b}, ident), st.integers(0, 9), st.integers(0, 9), idents),
-    st.builds(
-        ask,
-        st.sampled_from(["act", "add", "serch", "", "Add"]),
-        st.sampled_from(
-            [
-                "",
-                "null",
-                "{}",
-                "[1]",
-                "5",
-                '{"a":',
-                '{"do": 1}',
-                '{"do":"x","y":1}',
-                '{"a":true,"b":1}',
-                '{"a":"5","b":1}',
-            ]
-        ),
-        idents,
-    ),
+    st.builds(ask, st.sampled_from(["act", "add", "serch", "", "Add"]), st.sampled_from(ODD_ARGUMENTS), idents),
 )
+finals = st.sampled_from([7, 7, 8, "seven", None]).map(lambda value: ask("final_answer", {"value": value}))
+batches = st.builds(
+    lambda some, end: [*some, end],
+    st.lists(st.builds(lambda tool, do: ask(tool, {"do": do}), tools, quick), min_size=1, max_size=4),
+    st.just(Done(StopReason.TOOL_CALLS)),
+)
+"""Answers that call several tools, most of which do what they are asked for."""
 pieces = st.one_of(
     texts.map(TextDelta),
     texts.map(TextDelta),
     calls,
     calls,
+    finals,
     st.builds(UsageUpdate, usages),
     st.just(ReasoningDelta("let me see")),
     st.just(ReasoningDone("signed", "dialect:family")),
@@ -123,6 +129,7 @@ broken = st.builds(lambda body, end: [*body, *end], st.lists(pieces, max_size=3)
 steps: st.SearchStrategy[kit.Step] = st.one_of(
     good,
     good,
+    batches,
     broken,
     errors.map(kit.Raise),
     st.sampled_from([kit.Return(None), kit.Return(5), kit.Return(iter([])), kit.Stall(), [Done()], []]),
@@ -130,19 +137,26 @@ steps: st.SearchStrategy[kit.Step] = st.one_of(
 
 # What happens meanwhile
 
-PLACES = ("any", "request", "model event", "tool", "observer", "append", "appended", "mark", "marked", "clock", "ids")
-MEANWHILE = ("request", "model event", "tool", "observer")
+POINTS = tuple(point for point in MOODS if point != "observe")
+COMMITS = ("append", "mark", "mark waiting", "begin_run", "end_run", "replace")
+CALLED = ("request", "model event", "tool", "observer", "source", *POINTS)
+"""Where somebody else's code is in charge, in the middle of a run."""
+PLACES = ("any", "any", *CALLED, *COMMITS, "appended", "marked", "marked waiting", "clock", "ids")
 places = st.sampled_from(PLACES)
+early = st.integers(1, 8)
 faults = st.one_of(
     st.builds(Fault, places, st.integers(1, 25), st.sampled_from(list(INTERRUPTS))),
-    st.builds(Fault, places, st.integers(1, 25), st.sampled_from(["cancel", "signal", "thread", "late thread"])),
-    st.builds(Fault, st.sampled_from(MEANWHILE), st.integers(1, 8), st.just("busy")),
+    st.builds(Fault, places, st.integers(1, 25), st.sampled_from(["cancel", "signal", "thread cancel", "late cancel"])),
+    st.builds(Fault, st.sampled_from(CALLED), early, st.sampled_from([*CONTROLS, "busy", "close", "late close"])),
+    st.builds(Fault, st.sampled_from(CALLED), early, st.sampled_from([f"thread {each}" for each in CONTROLS])),
+    st.builds(Fault, st.sampled_from(CALLED), early, st.sampled_from(["late steer", "late follow up"])),
     st.builds(
         Fault,
-        st.sampled_from(["append", "append", "mark"]),
+        st.sampled_from(COMMITS),
         st.integers(1, 6),
         st.sampled_from(["os error", "store failure", "broken store"]),
     ),
+    st.builds(Fault, places, st.integers(1, 25), st.just("kill")),
 )
 GRUMBLES = (
     "agent_start",
@@ -157,29 +171,56 @@ WAYS = ("run", "run", "checked", "stream", "text", "result", "break", "close", "
 ways = st.sampled_from(WAYS)
 
 
+def moods_of(points: Sequence[str], whos: Sequence[int] = range(COUNT)) -> st.SearchStrategy[Mood]:
+    """What extensions may do at those points."""
+    return st.sampled_from(points).flatmap(
+        lambda point: st.builds(
+            Mood,
+            st.sampled_from(whos),
+            st.just(point),
+            st.lists(
+                st.sampled_from([SAME, SAME, *MOODS[point], *MOODS[point], *COMMON]), min_size=1, max_size=4
+            ).map(tuple),
+        )
+    )
+
+
+moods = moods_of([*MOODS, "before_tool", "before_tool"])
+offers = st.sampled_from(["same", "none", "one", "two", "twice", "wrong", "nothing", "raise ValueError", "raise Cancelled"])
+
+
 @dataclass(frozen=True)
 class Plan:
     """One run: what the model does, what goes wrong, and how the caller takes it."""
 
     steps: Sequence[kit.Step] = ()
     faults: Sequence[Fault] = ()
+    moods: Sequence[Mood] = ()
+    offers: Sequence[str] = ()
     grumbles: frozenset[str] = field(default_factory=frozenset)
     way: str = "run"
     leave_after: int = 0
     timeout: float | None = None
+    output: type | None = None
 
 
 plans = st.builds(
     Plan,
     st.lists(steps, max_size=4),
     st.lists(faults, max_size=2),
+    st.lists(moods, max_size=3),
+    st.lists(offers, max_size=3),
     st.frozensets(st.sampled_from(GRUMBLES), max_size=2) | st.just(frozenset()),
     ways,
     st.integers(0, 12),
     st.sampled_from([None, None, None, 0.0, 1.0, 20.0]),
+    st.sampled_from([None, None, int]),
 )
 
+# How agents are made
+
 few = st.sampled_from([None, 0, 1, 2])
+tool_timeouts = st.sampled_from([None, None, 0.02, 0.0])
 _fields = st.fixed_dictionaries(
     {},
     optional={
@@ -191,10 +232,32 @@ _fields = st.fixed_dictionaries(
         "max_tool_result_bytes": st.sampled_from([None, 0, 1, 50]),
         "max_tool_progress_bytes": st.sampled_from([None, 0, 3]),
         "max_tool_progress_updates": few,
+        "max_steer": few,
+        "max_follow_up": few,
+        "max_parallel_tools": few,
         "max_total_tokens": st.sampled_from([None, 0, 10, 100]),
         "max_repeated_calls": few,
+        "max_settle_vetoes": few,
+        "max_abandoned": few,
         "run_timeout": st.sampled_from([None, 0.0, 1.0, 50.0]),
         "model_timeout": st.sampled_from([0.0, 1.0, 20.0]),  # never None: nothing else ends a stall
+        "tool_timeout": tool_timeouts,
+        "wrap_up": st.booleans(),
     },
 )
 small_limits = _fields.map(lambda given: Limits(**given))  # type: ignore[arg-type]  # each field has its own values
+parallel_limits = st.builds(
+    Limits,
+    max_parallel_tools=st.sampled_from([2, 3, None]),
+    tool_timeout=tool_timeouts,
+    max_abandoned=st.sampled_from([8, 1]),
+)
+makes = st.builds(
+    Make,
+    st.just(Limits()) | parallel_limits | small_limits,
+    st.integers(1, 3),
+    st.sampled_from([(), POINTS]) | st.lists(st.sampled_from(list(MOODS)), unique=True).map(tuple),
+    st.booleans(),
+    st.booleans(),
+    st.sampled_from([True, True, True, False]),
+)

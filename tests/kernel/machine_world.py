@@ -1,64 +1,44 @@
-"""The world that the agent's state machine drives: a model, tools, a transcript, an observer, a clock and ids.
+"""The world that the agent's state machine drives: one transcript, the agents that take turns on it, and what befalls.
 
 Everything that the kernel calls is a *probe*: it is counted, and may carry a `Fault`. Everything that happens is
-written to one log in the order in which it happened, for `machine_laws` to read.
+written to one log in the order in which it happened, for the laws to read.
 """
 
 from __future__ import annotations
 
-import asyncio
+import json
 import signal
 import threading
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Any, NamedTuple, NoReturn, TypeVar, cast
+from typing import Any, NamedTuple
 
 import gotato_testkit as kit
 from gotato_py import (
     Agent,
     Busy,
-    Cancelled,
-    DeadlineExceeded,
     Event,
     Hooks,
+    InvalidArgument,
+    InvalidState,
+    LimitExceeded,
     Limits,
     MemoryTranscript,
-    Message,
-    ModelEvent,
-    ModelRequest,
+    NotRunning,
     RetryPolicy,
-    RunRecord,
-    Scope,
     StoreFailure,
-    ToolContext,
-    ToolError,
-    ToolSpec,
-    Usage,
-    WaitingCall,
+    UserMessage,
 )
 
-M = TypeVar("M", bound=Message)
+from .machine_deeds import CONTROLS, INTERRUPTS, Interrupt, TimeLimit
+from .machine_extensions import COUNT, SAME, Mood, extension
+from .machine_fakes import ProbedClock, ProbedModel, ProbedTranscript, Source
+from .machine_subscribers import Subscriber
+from .machine_tools import Tools
 
-
-class Interrupt(BaseException):
-    """What a task queue raises in the middle of a task; given to the agent as `interrupts=`."""
-
-
-class TimeLimit(Exception):
-    """The same as an ordinary exception, as Celery's and RQ's are."""
-
-
-class Untyped(BaseException):
-    """A BaseException that nobody announced."""
-
-
-class BrokenText(Exception):
-    """An exception that cannot be printed."""
-
-    def __str__(self) -> str:
-        raise RuntimeError("no text")
+BOUND = 5.0
+"""Seconds that anything here waits at most, in a test that is about to fail."""
 
 
 class Entry(NamedTuple):
@@ -78,71 +58,123 @@ class Fault:
     action: str
 
 
+@dataclass(frozen=True)
+class Make:
+    """How an agent is made."""
+
+    limits: Limits = Limits()
+    attempts: int = 3
+    points: tuple[str, ...] = ()
+    sourced: bool = False
+    native: bool = False
+    watched: bool = True
+
+
+class Accepted(NamedTuple):
+    """A message that an agent took for the run that goes on."""
+
+    control: str
+    id: str
+    run_id: str
+
+
 class World:
     """One transcript and the agents that take turns on it."""
 
-    def __init__(self) -> None:
+    def __init__(self, make: Make = Make()) -> None:
         self.log: list[Entry] = []
         self.clock = kit.ManualClock()
         self.next_id = kit.SequentialIds()
         self.kept = MemoryTranscript()
         self.transcript = ProbedTranscript(self)
         self.steps: deque[kit.Step] = deque()
+        self.offers: deque[str] = deque()
+        self.moods: dict[tuple[int, str], deque[str]] = {}
+        self.grumbles: Collection[str] = ()
         self.model = ProbedModel(self)
+        self.tools = Tools(self)
         self.faults: list[Fault] = []
         self.counts: dict[str, int] = {}
         self.fired: list[str] = []
         self.raised: list[BaseException] = []
         self.threads: list[threading.Thread] = []
         self.broken_store = False
-        self.limited = False
+        self.rewritten = False
         self.noting = False  # what the log itself asks of the kernel is nothing to interrupt
-        self.grumbles: Collection[str] = ()
-        self.agent = self.build()
+        self.snapshot: tuple[str, int] | None = None  # what a killed process leaves: the transcript, the log so far
+        self.accepted: list[Accepted] = []
+        self.withdrawn: set[str] = set()
+        self.makes: dict[str, Make] = {}  # by run
+        self.run_id = ""
+        self.subscribers: list[Subscriber] = []
+        self.agents: list[Agent] = []
+        self.main = threading.get_ident()
+        self.make = make
+        self.agent = self.build(make)
 
-    def build(self, limits: Limits | None = None, retry: RetryPolicy | None = None, *, watched: bool = True) -> Agent:
+    def build(self, make: Make) -> Agent:
         """A new agent on the same transcript."""
-        return Agent(
+        self.model.capabilities = frozenset({"response_schema"} if make.native else ())
+        watching = [Hooks(observe=self._grumble, name="grumbler"), Hooks(observe=self._watch, name="watcher")]
+        told = [extension(self, who, make.points) for who in range(COUNT)] if make.points else []
+        agent = Agent(
             self.model,
             instructions="Be brief.",
-            tools=[Act(self), self.add],
+            tools=[*self.tools.fixed, *([Source(self, self.tools.changing)] if make.sourced else [])],
             transcript=self.transcript,
-            extensions=[Hooks(observe=self._grumble, name="grumbler"), Hooks(observe=self._watch)] if watched else (),
-            limits=limits or Limits(),
-            retry=retry or RetryPolicy(jitter=0),
+            extensions=[*told, *(watching if make.watched else [])],
+            limits=make.limits,
+            retry=RetryPolicy(max_attempts=make.attempts, jitter=0),
             interrupts=[Interrupt, TimeLimit],
             clock=ProbedClock(self),
             ids=self._ids,
         )
+        self.agents.append(agent)
+        return agent
 
-    def add(self, a: int, b: int, use: ToolContext[object]) -> int:
-        """Adds two numbers."""
-        self.note("tool", use)
-        self.probe("tool")
-        return a + b
+    def rebuild(self, make: Make) -> None:
+        """Another agent takes over."""
+        self.agent.close()
+        self.make = make
+        self.agent = self.build(make)
 
-    # Probes
+    # The log, and what befalls
 
     def note(self, kind: str, value: object) -> None:
         """Writes a line of the log."""
-        self.noting = True
+        here = threading.get_ident() == self.main
+        self.noting = here or self.noting
         self.log.append(Entry(kind, value, len(self.kept.messages)))
-        self.noting = False
+        if kind == "begin_run":
+            self.run_id = str(value)
+            self.makes[self.run_id] = self.make
+        self.noting = self.noting and not here
 
-    def arm(self, faults: Sequence[Fault]) -> None:
+    def mood(self, who: int, point: str) -> str:
+        """What that extension does now at that point."""
+        does = self.moods.get((who, point))
+        return does.popleft() if does else SAME
+
+    def arm(self, faults: Sequence[Fault], moods: Sequence[Mood] = (), offers: Sequence[str] = ()) -> None:
         """Counts probes from zero, for these faults."""
         self.faults, self.counts, self.fired, self.raised = list(faults), {}, [], []
+        self.moods = {(each.who, each.point): deque(each.does) for each in moods}
+        self.offers = deque(offers)
+        self.tools.arm()
 
     def disarm(self) -> None:
         """Ends the faults, and waits for the threads that they started."""
         self.faults, self.broken_store, self.grumbles = [], False, ()
+        self.moods, self.rewritten = {}, False
+        self.offers.clear()
+        self.steps.clear()
         for thread in self.threads:
-            thread.join()
+            thread.join(BOUND)
         self.threads.clear()
 
     def probe(self, at: str) -> None:
         """Called wherever the kernel calls out."""
-        if not self.faults or threading.current_thread() is not threading.main_thread():
+        if not self.faults or threading.get_ident() != self.main:
             return
         for kind in (at, "any"):
             self.counts[kind] = self.counts.get(kind, 0) + 1
@@ -161,29 +193,99 @@ class World:
             except BaseException as error:
                 self.raised.append(error)
                 raise
-        match action:
-            case "cancel":
+        if action in CONTROLS:
+            self.control(action)
+            return
+        match action.split():
+            case ["cancel"]:
                 self.agent.cancel("by a callback")
-            case "signal":
+            case ["signal"]:
                 signal.raise_signal(signal.SIGUSR1)
-            case "thread":
-                thread = threading.Thread(target=self.agent.cancel, args=("by a thread",))
-                thread.start()
-                thread.join()
-            case "late thread":
-                thread = threading.Thread(target=self.agent.cancel, args=("by a late thread",))
-                self.threads.append(thread)
-                thread.start()
-            case "busy":
+            case ["close"]:
+                self.agent.close()
+            case ["kill"]:
+                self.snapshot = (json.dumps(self.kept.to_dict()), len(self.log))
+            case ["thread", *rest]:
+                self.in_thread(" ".join(rest)).join(BOUND)
+            case ["late", *rest]:
+                self.threads.append(self.in_thread(" ".join(rest)))
+            case ["busy"]:
                 self.expect_busy()
-            case "os error":
+            case ["os", "error"]:
                 raise OSError(28, "no space")
-            case "store failure":
+            case ["store", "failure"]:
                 raise StoreFailure("no space")
-            case "broken store":
+            case ["broken", "store"]:
                 self.broken_store = True
             case _:
                 raise AssertionError(action)
+
+    def in_thread(self, action: str) -> threading.Thread:
+        """Another thread that does it to the agent."""
+        agent = self.agent
+        deeds = {"cancel": lambda: agent.cancel("by a thread"), "close": agent.close}
+        thread = threading.Thread(target=deeds.get(action, lambda: self.control(action)), name=f"machine {action}")
+        thread.start()
+        return thread
+
+    # What anybody may do to an agent
+
+    def control(self, action: str, *, idle: bool = False) -> None:
+        """Does it, and notes what must not come of it; `idle` says that no run goes on."""
+        try:
+            self._control(action, idle=idle)
+        except NotRunning:
+            self.note("refused", action)
+        except LimitExceeded as error:
+            if idle or error.limit not in ("max_steer", "max_follow_up"):
+                self.note("wrong", f"{action} was limited: {error}")
+        except InvalidArgument as error:
+            if action != "bad steer" and self.make.limits.max_message_bytes is None:
+                self.note("wrong", f"{action} was refused: {error}")
+
+    def _control(self, action: str, *, idle: bool) -> None:
+        agent, last = self.agent, self.accepted[-1].id if self.accepted else "nothing"
+        match action:
+            case "steer":
+                self.accept("steer", agent.steer("by the way"))
+            case "follow up":
+                self.accept("follow_up", agent.follow_up("and then"))
+            case "steer again":
+                agent.steer(UserMessage("by the way", id=last))
+            case "bad steer":
+                agent.steer("  ")
+                self.note("wrong", "a blank message was queued")
+            case "withdraw":
+                if agent.withdraw("nobody's"):
+                    self.note("wrong", "a message was withdrawn that was never queued")
+                if agent.withdraw(last):
+                    self.withdrawn.add(last)
+            case "subscribe":
+                self.subscribe(256)
+            case "look":
+                if (agent.status == "running") == idle:
+                    self.note("wrong", f"the status is {agent.status}")
+                repr(agent), agent.abandoned, agent.tools
+            case _:
+                self._wait_idle(idle)
+
+    def accept(self, control: str, message_id: str) -> None:
+        """Remembers what an agent has taken."""
+        self.accepted.append(Accepted(control, message_id, self.run_id))
+
+    def _wait_idle(self, idle: bool) -> None:
+        try:
+            if self.agent.wait_idle(0) is not idle:
+                self.note("wrong", "wait_idle is wrong about the run")
+        except InvalidState:
+            if idle:
+                self.note("wrong", "wait_idle was refused where nothing runs")
+
+    def subscribe(self, maxsize: int) -> None:
+        """One more listener."""
+        self.noting = True
+        self.subscribers.append(Subscriber(self.agent.subscribe(maxsize), len(self.log)))
+        self.noting = False
 
     def expect_busy(self) -> None:
         """A second run is refused while the first goes on, and nothing is committed."""
@@ -198,10 +300,35 @@ class World:
         if len(self.kept.messages) != before:
             self.note("wrong", "a refused run has committed something")
 
-    def refuse_if_broken(self) -> None:
-        """A store that has failed for good refuses everything, until it is disarmed."""
-        if self.broken_store:
-            raise StoreFailure("no space for anything")
+    # Other processes
+
+    def reopen(self, make: Make) -> None:
+        """The transcript goes to another process, by way of JSON, and an agent there takes over."""
+        stored = self.stored()
+        self.agent.close()
+        self.kept = MemoryTranscript.from_dict(json.loads(stored))
+        if self.stored() != stored:
+            self.note("wrong", "the transcript is not what was stored")
+        self.make, self.agent = make, self.build(make)
+
+    def stored(self) -> str:
+        """The transcript as JSON."""
+        return json.dumps(self.kept.to_dict())
+
+    def revive(self) -> bool:
+        """If the process was killed: forgets what happened since, and goes on in another one. Returns whether it was."""
+        if self.snapshot is None:
+            return False
+        stored, length = self.snapshot
+        self.snapshot = None
+        self.tools.let_go()
+        del self.log[length:]
+        if self.log:
+            self.note("killed", self.run_id)
+        self.kept = MemoryTranscript.from_dict(json.loads(stored))
+        self.subscribers.clear()
+        self.agent = self.build(self.make)
+        return True
 
     # Observers, ids
 
@@ -216,237 +343,3 @@ class World:
     def _ids(self, kind: str) -> str:
         self.probe("ids")
         return self.next_id(kind)
-
-    # What tools do
-
-    def act(self, do: str, use: ToolContext[object]) -> object:
-        """Does what the call asks for."""
-        self.note("tool", use)
-        self.probe("tool")
-        if do in RAISES:
-            raise RAISES[do]()
-        if do in RETURNS:
-            return RETURNS[do]()
-        match do:
-            case "busy":
-                self.expect_busy()
-            case "cancel":
-                self.agent.cancel("by a tool")
-            case "signal":
-                signal.raise_signal(signal.SIGUSR1)
-            case "charge":
-                use.charge(Usage(7, 5))
-            case "progress":
-                use.progress("half")
-                use.progress("nearly")
-            case "wait":
-                use.scope.wait(3)
-            case "time":
-                self.clock.advance(30)
-            case "nested":
-                inner = Agent(kit.ScriptedModel([kit.say("inside")]), clock=self.clock)
-                return inner.run("inner", scope=use.scope, check=False).text
-            case _:
-                return f"did {do}"
-        return "done"
-
-
-def _raise(kind: type[BaseException]) -> NoReturn:
-    raise kind
-
-
-INTERRUPTS: dict[str, Callable[[], None]] = {
-    "interrupt": lambda: _raise(KeyboardInterrupt),
-    "ctrl-c": lambda: signal.raise_signal(signal.SIGINT),
-    "stop": lambda: _raise(Interrupt),
-    "time limit": lambda: _raise(TimeLimit),
-}
-"""What ends a run from anywhere and comes out of it unchanged."""
-RAISES: dict[str, Callable[[], BaseException]] = {
-    "raise ValueError": lambda: ValueError("no such row"),
-    "raise ToolError": lambda: ToolError("my own words"),
-    "raise BrokenText": BrokenText,
-    "raise SystemExit": lambda: SystemExit(3),
-    "raise GeneratorExit": GeneratorExit,
-    "raise MemoryError": MemoryError,
-    "raise StopIteration": StopIteration,
-    "raise CancelledError": asyncio.CancelledError,
-    "raise Untyped": Untyped,
-    "raise Cancelled": lambda: Cancelled("not mine"),
-    "raise DeadlineExceeded": lambda: DeadlineExceeded("not mine"),
-    "raise StoreFailure": lambda: StoreFailure("not mine"),
-}
-"""What a tool may raise: each is told to the model, none ends the run."""
-
-
-def _cycle() -> object:
-    cycle: list[object] = []
-    cycle.append(cycle)
-    return cycle
-
-
-async def _coroutine() -> None:
-    raise AssertionError("never awaited")
-
-
-RETURNS: dict[str, Callable[[], object]] = {
-    "return None": lambda: None,
-    "return empty": lambda: "",
-    "return False": lambda: False,
-    "return bytes": lambda: b"\xff\x00",
-    "return nan": lambda: float("nan"),
-    "return set": lambda: {3, 1, 2},
-    "return time": lambda: datetime(2024, 5, 1, tzinfo=UTC),
-    "return keys": lambda: {1: "a", "1": "b"},
-    "return surrogate": lambda: "\ud800",
-    "return long": lambda: "é" * 300,
-    "return cycle": _cycle,
-    "return object": object,
-    "return generator": lambda: (each for each in "ab"),
-    "return coroutine": _coroutine,
-    "return exception": lambda: ValueError("returned"),
-}
-SAID_AS_FAILED = frozenset(
-    {"return cycle", "return object", "return keys", "return generator", "return coroutine", "return exception"}
-)
-"""What a tool may return that nobody can say in JSON."""
-DEEDS = ("busy", "cancel", "signal", "charge", "progress", "wait", "time", "nested", "thing")
-
-
-class Act:
-    """A tool that does as it is told."""
-
-    spec = ToolSpec(
-        "act",
-        "Does something.",
-        {
-            "type": "object",
-            "properties": {"do": {"type": "string"}},
-            "required": ["do"],
-            "additionalProperties": False,
-        },
-    )
-
-    def __init__(self, world: World) -> None:
-        self._world = world
-
-    def execute(self, use: ToolContext[object]) -> object:
-        return self._world.act(cast(str, use.arguments["do"]), use)
-
-
-class ProbedModel:
-    """A scripted model whose script is refilled for each run; when that is used up, it says "fine"."""
-
-    def __init__(self, world: World) -> None:
-        self._world = world
-        self._scripted = kit.ScriptedModel(self._steps(), heed_scope=False)
-        self.open: set[int] = set()
-
-    def _steps(self) -> Iterator[kit.Step]:
-        while True:
-            yield self._world.steps.popleft() if self._world.steps else kit.say("fine", usage=Usage(2, 1))
-
-    def stream(self, request: ModelRequest, scope: Scope) -> Iterator[ModelEvent]:
-        self._world.note("request", tuple(request.messages))
-        self._world.probe("request")
-        stream = self._scripted.stream(request, scope)
-        if not hasattr(stream, "__next__"):
-            return stream
-        return cast("Iterator[ModelEvent]", ProbedStream(self._world, stream, self.open))
-
-
-class ProbedStream:
-    """One answer on its way: in `open` from its first event until it has ended, raised or been closed."""
-
-    def __init__(self, world: World, stream: Iterator[ModelEvent], opened: set[int]) -> None:
-        self._world, self._stream, self._open = world, stream, opened
-
-    def __iter__(self) -> ProbedStream:
-        return self
-
-    def __next__(self) -> ModelEvent:
-        self._open.add(id(self))
-        self._world.probe("model event")
-        try:
-            return next(self._stream)
-        except BaseException:
-            self._open.discard(id(self))
-            raise
-
-    def close(self) -> None:
-        self._open.discard(id(self))
-        cast(Any, self._stream).close()
-
-
-class ProbedTranscript:
-    """A transcript in memory that notes what is committed, and may fail."""
-
-    def __init__(self, world: World) -> None:
-        self._world = world
-
-    @property
-    def messages(self) -> Sequence[Message]:
-        return self._world.kept.messages
-
-    @property
-    def started(self) -> Collection[str]:
-        return self._world.kept.started
-
-    @property
-    def waiting(self) -> Sequence[WaitingCall]:
-        return self._world.kept.waiting
-
-    def append(self, message: M) -> M:
-        self._world.probe("append")
-        self._world.refuse_if_broken()
-        size = len(self._world.kept.messages)
-        try:
-            kept = self._world.kept.append(message)
-        finally:  # an interrupt may come when it is kept already
-            self._world.noting = True
-            for each in self._world.kept.messages[size:]:
-                self._world.note("append", each)
-        self._world.probe("appended")
-        return kept
-
-    def mark_started(self, key: str) -> None:
-        self._world.probe("mark")
-        self._world.refuse_if_broken()
-        try:
-            self._world.kept.mark_started(key)
-        finally:
-            self._world.noting = True
-            if key in self._world.kept.started:
-                self._world.note("started", key)
-            self._world.noting = False
-        self._world.probe("marked")
-
-    def mark_waiting(self, calls: Sequence[WaitingCall]) -> None:
-        self._world.kept.mark_waiting(calls)
-
-    def begin_run(self, run_id: str) -> None:
-        self._world.probe("begin_run")
-        self._world.note("begin_run", run_id)
-
-    def end_run(self, record: RunRecord) -> None:
-        self._world.note("end_run", record)
-        self._world.probe("end_run")
-
-
-class ProbedClock:
-    """The manual clock, as a probe."""
-
-    def __init__(self, world: World) -> None:
-        self._world = world
-
-    def time(self) -> float:
-        self._world.probe("clock")
-        return self._world.clock.time()
-
-    def monotonic(self) -> float:
-        self._world.probe("clock")
-        return self._world.clock.monotonic()
-
-    def wait(self, scope: Scope, seconds: float) -> bool:
-        self._world.probe("clock")
-        return self._world.clock.wait(scope, seconds)

@@ -10,9 +10,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gotato_py import Compaction, InvalidArgument, RunRecord, TextPart, Usage, UserMessage, WaitingCall
-from gotato_py.decisions import Approve, Deny
-from gotato_py.record_json import Record, record_from_dict, record_to_dict
+from gotato_py import (
+    Approve,
+    Compaction,
+    Deny,
+    InvalidArgument,
+    RunRecord,
+    TextPart,
+    Usage,
+    UserMessage,
+    WaitingCall,
+    record_from_dict,
+    record_to_dict,
+)
+from gotato_py.record_json import Record
 
 from . import strategies as sts
 from .test_message_json import everything

@@ -13,8 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gotato_py import (
+    Agent,
+    Allow,
+    Approve,
+    Ask,
     AssistantMessage,
     Compaction,
+    Deny,
+    Hooks,
     ImagePart,
     InvalidArgument,
     MemoryTranscript,
@@ -26,9 +32,10 @@ from gotato_py import (
     Usage,
     UserMessage,
     WaitingCall,
+    check_messages,
 )
-from gotato_py.decisions import Deny
 from gotato_py.transcript import MessageView
+from gotato_testkit import FakeTool, ScriptedModel, call, say
 
 from . import strategies as sts
 from .test_message_json import everything
@@ -128,6 +135,9 @@ def test_wrong_messages_are_refused() -> None:
     bad = "text"
     with pytest.raises(InvalidArgument, match=r"^MemoryTranscript\.append: message must be a message, not str"):
         transcript.append(bad)
+    bad = 5
+    with pytest.raises(InvalidArgument, match=r"^MemoryTranscript\.mark_started: key must be a str, not int"):
+        transcript.mark_started(bad)
     bad = ["a1:0"]
     with pytest.raises(InvalidArgument, match=r"calls\[0\] must be a WaitingCall, not str"):
         transcript.mark_waiting(bad)
@@ -203,6 +213,21 @@ def test_what_is_empty_is_not_written() -> None:
         "started": ["b:0", "b:1"],
         "waiting": [{"kind": "waiting_call", "key": "b:1", "decision": "deny", "reason": "no"}],
     }
+
+
+def test_a_run_that_waits_is_carried_to_another_process() -> None:
+    """What waits goes on elsewhere: what ran before is not run again, and the call that was asked about runs once."""
+    gate = Hooks(before_tool=lambda use: Ask("Pay?") if use.name == "pay" else Allow())
+    first, then = FakeTool("read", "read"), FakeTool("pay", "paid")
+    model = ScriptedModel([call("read") + call("pay", sum=5), say("Paid.")])
+    here = MemoryTranscript()
+    waits = Agent(model, tools=[first, then], transcript=here, extensions=[gate]).run("Pay.")
+    there = MemoryTranscript.from_dict(json.loads(json.dumps(here.to_dict(), allow_nan=False)))
+    agent = Agent(model, tools=[first, then], transcript=there, extensions=[gate])
+    assert agent.status == "waiting"
+    assert agent.run(answers={waits.waiting[0].key: Approve()}).text == "Paid."
+    assert (len(first.uses), [dict(use.arguments) for use in then.uses]) == (1, [{"sum": 5}])
+    assert check_messages(there.messages) == []
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,38 @@
+"""JSON as it is kept: compact text, strict, of which UTF-8 can say every character."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from gotato_py import InvalidArgument
+
+from ._rules import a_text, wrong
+
+_encode = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode
+
+
+def json_text(where: str, given: object) -> str:
+    """The text of plain, finite JSON data; a lone surrogate becomes U+FFFD. Raises `InvalidArgument` for other data."""
+    try:
+        text = _encode(given)
+    except (TypeError, ValueError, RecursionError):
+        raise InvalidArgument(f"{where} must be plain, finite JSON data, not {type(given).__name__}") from None
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def json_value(text: str) -> Any:  # Any: a JSON value
+    """The data of the text, a new copy each time."""
+    return json.loads(text)
+
+
+def json_object(where: str, given: Mapping[str, object] | None) -> dict[str, str]:
+    """The texts of the values of a mapping, by key; none where it is left out."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise wrong(where, "a mapping", given)
+    return {a_text(f"{where}: a key", key): json_text(f"{where}[{key!r}]", each) for key, each in given.items()}

@@ -1,0 +1,65 @@
+"""The observer that keeps events as entries of a session."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from functools import partial
+from math import inf
+
+from gotato_py import Event, InvalidArgument
+
+from ._entries import EventEntry
+from ._json import json_text
+from ._log import Log
+from ._rules import wrong
+from ._state import State
+
+DEFAULT_MAX_BYTES = 1024 * 1024
+
+
+class Recorder:
+    """Keeps events in a session: those of some kinds, up to so many bytes of JSON in all.
+
+    An event that does not fit into what is left is not kept and counts in `dropped`; a smaller one after it may be.
+    """
+
+    __slots__ = ("_kinds", "_left", "_log", "dropped")
+
+    def __init__(self, log: Log, kinds: Collection[str] | None, max_bytes: int | None) -> None:
+        self._log = log
+        self._kinds = _checked_kinds(kinds)
+        if max_bytes is not None and (type(max_bytes) is not int or max_bytes < 0):
+            raise InvalidArgument("record: max_bytes must be None or an int of at least 0")
+        self._left = inf if max_bytes is None else max_bytes
+        self.dropped = 0
+
+    def observe(self, event: Event) -> None:
+        """Keeps the event, if it is of one of the kinds and there is room for it."""
+        if self._kinds is not None and event.kind not in self._kinds:
+            return
+        text = json_text("event", event.to_dict())
+
+        size = len(text.encode())
+        if size > self._left:
+            self.dropped += 1
+            return
+        self._left -= size
+        self._log.commit("Session.observe", partial(_entry, text))
+
+
+def _entry(text: str, state: State, seq: int) -> EventEntry:
+    return EventEntry(seq, text)
+
+
+_EVENT_KINDS = frozenset(each.kind for each in Event.__args__)
+
+
+def _checked_kinds(kinds: Collection[str] | None) -> frozenset[str] | None:
+    if kinds is None:
+        return None
+    if isinstance(kinds, str) or not isinstance(kinds, Collection):
+        raise wrong("record: kinds", "None or a collection of kinds of events", kinds)
+    for kind in kinds:
+        if kind not in _EVENT_KINDS:
+            raise InvalidArgument(f"record: kinds holds {kind!r}; an event is one of {', '.join(sorted(_EVENT_KINDS))}")
+    return frozenset(kinds)

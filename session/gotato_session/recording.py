@@ -1,0 +1,23 @@
+"""`record`: events kept in a session."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from ._recorder import DEFAULT_MAX_BYTES, Recorder
+from ._rules import wrong
+from .session import Session
+
+
+def record(
+    session: Session, *, kinds: Collection[str] | None = None, max_bytes: int | None = DEFAULT_MAX_BYTES
+) -> Recorder:
+    """An observer that keeps events in the session: those of the kinds given (None: all), up to so many bytes of JSON.
+
+    Pass it to an agent: `Agent(model, transcript=session, extensions=[record(session, kinds=["tool_execution_end"])])`.
+    `max_bytes` bounds what this observer keeps in all its runs, None is unlimited. `session.events` is what was kept.
+    Raises `InvalidArgument` for a kind that no event has.
+    """
+    if not isinstance(session, Session):
+        raise wrong("record: session", "a Session", session)
+    return Recorder(session._log, kinds, max_bytes)  # pyright: ignore[reportPrivateUsage]  # the package's own

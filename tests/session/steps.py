@@ -1,0 +1,58 @@
+"""Something happens at one chosen step of the session's code: an interrupt, or a call as a signal handler makes it."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import gotato_session
+
+PACKAGE = str(Path(gotato_session.__file__ or "").parent)
+TraceFunction = Callable[[FrameType, str, Any], Any]  # as sys.settrace takes it
+
+
+class AtStep:
+    """Calls `happen()` before the `number`-th line of the package that is executed, or bytecode with `opcodes`.
+
+    `steps` is how many there were. The collector rests meanwhile: what finalisers raise is lost by Python.
+    """
+
+    def __init__(self, number: int, happen: Callable[[], object], *, opcodes: bool = False) -> None:
+        self._number = number
+        self._happen = happen
+        self._step = "opcode" if opcodes else "line"
+        self.steps = 0
+
+    def __call__(self, act: Callable[[], object]) -> None:
+        """Calls `act`."""
+        before = sys.gettrace()
+        gc.disable()
+        try:
+            sys._getframe().f_trace_opcodes = self._step == "opcode"  # 3.12 traces none unless a frame asked before
+            sys.settrace(self._enter)
+            act()
+        finally:
+            sys.settrace(before)
+            gc.enable()
+
+    def _enter(self, frame: FrameType, event: str, argument: object) -> TraceFunction | None:
+        if not frame.f_code.co_filename.startswith(PACKAGE):
+            return None
+        frame.f_trace_opcodes = self._step == "opcode"
+        return self._count
+
+    def _count(self, frame: FrameType, event: str, argument: object) -> TraceFunction:
+        if event == self._step:
+            self.steps += 1
+            if self.steps == self._number:
+                self._happen()
+        return self._count
+
+
+def interrupt() -> None:
+    """What Ctrl-C does."""
+    raise KeyboardInterrupt
