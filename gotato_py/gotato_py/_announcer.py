@@ -30,12 +30,16 @@ from .extensions import Extension, Hook
 from .normalise import describe_exception
 
 Listener = Callable[[Event], object]
-_PAIRS: dict[object, tuple[str, str]] = {  # what an event opens, and what it closes
-    TurnStart: ("turn", ""),
-    MessageStart: ("message", ""),
-    TurnEnd: ("", "turn"),
-    MessageEnd: ("", "message"),
-    MessageDiscarded: ("", "message"),
+_PAIRS: dict[object, tuple[str, bool]] = {  # what an event opens (True) or closes; a tool's by its key
+    AgentStart: ("agent", True),
+    TurnStart: ("turn", True),
+    MessageStart: ("message", True),
+    ToolExecutionStart: ("", True),
+    AgentEnd: ("agent", False),
+    TurnEnd: ("turn", False),
+    MessageEnd: ("message", False),
+    MessageDiscarded: ("message", False),
+    ToolExecutionEnd: ("", False),
 }
 _makers: dict[object, Callable[..., EventHeader]] = {}  # constructors without checks, each made at first use
 
@@ -44,8 +48,7 @@ class Announcer:
     """Tells one run's events to the observers and, through `outbox`, to the stream.
 
     An event that stands in `_telling` is told: an interrupt may come at any bytecode, but going on takes up where it
-    stopped. `open` and `tools` hold what was told to have started and not to have ended, so that the closing ends just
-    that.
+    stopped. `open` holds what was told to have started and not to have ended, so that the closing ends just that.
     """
 
     __slots__ = (
@@ -57,15 +60,12 @@ class Announcer:
         "_setup",
         "_telling",
         "_time",
-        "is_open",
-        "is_over",
         "last",
         "last_told",
         "left",
         "open",
         "outbox",
         "sequence",
-        "tools",
         "turn",
     )
 
@@ -77,11 +77,8 @@ class Announcer:
         self._telling: tuple[Any, tuple[Hook, ...], tuple[Listener, ...], Iterator[Listener]] | None = None
         self.outbox: deque[Event] | None = deque() if streaming else None
         self._listeners = self._observers if self.outbox is None else (self.outbox.append, *self._observers)
-        self.open: dict[str, Any] = {}  # "turn", "message": each with its start event
-        self.tools: dict[str, ToolExecutionStart] = {}  # by key: what was told to have started and not to have ended
-        self.is_open = False  # agent_start was told, or somebody has come later; agent_end is due
-        self.is_over = False  # agent_end was told
-        self.last: Event | None = None  # that event
+        self.open: dict[str, Any] = {}  # "agent", "turn", "message", the keys of tools: each with its start event
+        self.last: Event | None = None  # agent_end
         self.sequence = 0
         self.turn = 0
         self.last_told = ""  # the id of the last message that was announced as committed
@@ -94,11 +91,23 @@ class Announcer:
         make = _makers.get(kind) or _makers.setdefault(kind, unchecked(kind))
         number = self.sequence + 1
         event: Any = make(self._agent_id, self._run_id, number, self.turn, self._time(), *fields)
-        listeners = self._observers if kind is AgentEnd else self._listeners
+        listeners = self._listeners
+        if kind is AgentEnd:
+            listeners, self.last = self._observers, event
         self._telling = (event, self._hooks, listeners, iter(listeners))
         self.go_on()
         told: Event = event
         return told
+
+    @property
+    def is_open(self) -> bool:
+        """Whether agent_start was told, or somebody came later, and agent_end was not told."""
+        return "agent" in self.open
+
+    @property
+    def is_over(self) -> bool:
+        """Whether agent_end was told."""
+        return self.last is not None and "agent" not in self.open
 
     def is_told(self) -> bool:
         """Whether nothing that was to be told is still on its way."""
@@ -112,20 +121,13 @@ class Announcer:
         event, hooks, listeners, rest = self._telling
         self.sequence = event.sequence  # what follows from the event is kept first; doing that twice is doing it once
         kind: type[EventHeader] = event.__class__
-        if kind in _PAIRS:
-            opens, closes = _PAIRS[kind]
+        pair = _PAIRS.get(kind)
+        if pair is not None:
+            name, opens = pair
             if opens:
-                self.open[opens] = event
+                self.open[name or event.key] = event
             else:
-                self.open.pop(closes, None)
-        elif kind is ToolExecutionStart:
-            self.tools[event.key] = event
-        elif kind is ToolExecutionEnd:
-            self.tools.pop(event.key, None)
-        elif kind is AgentStart:
-            self.is_open = True
-        elif kind is AgentEnd:
-            self.is_over, self.last = True, event
+                self.open.pop(name or event.key, None)
         if kind is MessageEnd or kind is ToolResultCommitted:
             self.last_told = event.message.id
         interrupt: BaseException | None = None
@@ -191,7 +193,8 @@ class Announcer:
 
         Those who come `late`, after the run has begun, get its `agent_end` too, though nobody saw its start.
         """
-        self.is_open = self.is_open or late
+        if late:
+            self.open.setdefault("agent", None)
         own = self._observers if self.outbox is None else (self.outbox.append, *self._observers)
         self._listeners = (*subscribers, *own)
         return bool(self._listeners)

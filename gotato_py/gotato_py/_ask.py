@@ -71,6 +71,7 @@ def ask(run: Run, *, wrap_up: bool = False) -> Generator[Event, None, Answer | N
                 error_told = ErrorInfo(ErrorCode.EMPTY_RESPONSE, "the model answered nothing")
                 run.announcer.emit(ModelRetry, number, 0.0, error_told)
         if run.setup.points.transform:
+            run.scope.check()
             request = lay_out_draft(run, draft)
 
 
@@ -78,7 +79,7 @@ def _request(run: Run, draft: Draft) -> ModelRequest:
     """The request of a draft, announced."""
     request = lay_out_draft(run, draft)
     if run.listening:
-        hasher = run.hasher
+        hasher = draft.hasher
         told: LazyHash | str = "" if hasher is None else LazyHash(hasher.hash_before, request.messages)
         run.announcer.emit(ContextBuilt, told, len(request.messages), len(request.tools))
     return request

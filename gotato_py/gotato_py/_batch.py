@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 
 from ._bounds import check_abandoned, check_next_turn
 from ._calls import Ready, begin, finish_unrun, judge, run_here, start_worker, take
@@ -27,7 +27,7 @@ Calls = Sequence[tuple[int, ToolCall]]
 """Calls of one message, each with its index there."""
 
 
-def run_batch(run: Run, message: AssistantMessage) -> Generator[Event, None, None]:
+def run_batch(run: Run, message: AssistantMessage) -> Iterable[Event]:
     """Gives every call of the message its result, or ends the run and leaves the open ones to the closing."""
     cut = _INCOMPLETE.get(message.stop_reason)
     run.cut = run.cut + 1 if message.stop_reason is StopReason.MAX_TOKENS else 0
@@ -38,11 +38,11 @@ def run_batch(run: Run, message: AssistantMessage) -> Generator[Event, None, Non
         if run.cut == 2:
             text = "two answers in a row were cut off by max_tokens inside their calls"
             raise Ending(RunStatus.LIMITED, LimitExceeded(text, limit="max_tokens"))
-        return
+        return ()
     bounds = run.setup.bounds
     if (run.turn >= bounds.turns or bounds.counts_tokens) and not takes_final(run, message):
         check_next_turn(run)
-    yield from _give_results(run, message, list(enumerate(message.tool_calls)))
+    return _give_results(run, message, tuple(enumerate(message.tool_calls)))
 
 
 def resume_batch(run: Run, message: AssistantMessage) -> Generator[Event, None, None]:
@@ -55,22 +55,36 @@ def resume_batch(run: Run, message: AssistantMessage) -> Generator[Event, None, 
 def _give_results(run: Run, message: AssistantMessage, calls: Calls) -> Generator[Event, None, None]:
     finals = [each for each in calls if is_final(run, each[1])] if run.output is not None else ()
     ordinary = [each for each in calls if not is_final(run, each[1])] if finals else calls
+    bounds = run.setup.bounds
     try:
-        for position, (index, call) in enumerate(ordinary):
+        for index, call in ordinary:
             if run.scope.cancelled:
                 run.scope.check()
             key = f"{message.id}:{index}"
             judged = judge(run, call, key, index)
-            if isinstance(judged, Ready):
-                yield from _run_call(run, call, judged)
+            if isinstance(judged, tuple):
+                if judged[0].timeout is None and not bounds.workers:
+                    begin(run, judged)
+                    if run.outbox:
+                        yield from run.announcer.drain()
+                    run_here(run, call, judged)
+                else:
+                    yield from _run_beside(run, call, judged)
             elif isinstance(judged, ToolResult):
                 finish_unrun(run, call, index, judged)
             else:
                 yield from _finish_running(run)
-                _wait(run, message, judged, ordinary[position + 1 :], [each for each in finals if each[0] < index])
+                _wait(
+                    run,
+                    message,
+                    judged,
+                    [each for each in ordinary if each[0] > index],
+                    [each for each in finals if each[0] < index],
+                )
             if run.outbox:
                 yield from run.announcer.drain()
-        yield from _finish_running(run)
+        if run.crew is not None:
+            yield from _finish_running(run)
     except (Ending, GotatoError):  # what runs already has its effect: its real results are kept
         yield from _finish_all(run)
         raise
@@ -80,18 +94,14 @@ def _give_results(run: Run, message: AssistantMessage, calls: Calls) -> Generato
         raise run.failure
 
 
-def _run_call(run: Run, call: ToolCall, ready: Ready) -> Generator[Event, None, None]:
-    bound, bounds = ready.bound, run.setup.bounds
-    if not bounds.workers and bound.timeout is None:
-        begin(run, ready)
-        if run.outbox:
-            yield from run.announcer.drain()
-        run_here(run, call, ready)
-        return
+def _run_beside(run: Run, call: ToolCall, ready: Ready) -> Generator[Event, None, None]:
+    """Runs a call where others may run, or where it may have to be given up."""
+    bound, use, _, _ = ready
+    bounds = run.setup.bounds
     timeout = _time_of(run, bound)
     if timeout == 0:
         why = "the time that it has is 0 s, which had passed before it could start"
-        finish_unrun(run, call, ready.use.index, refused(call, ready.use.key, ToolResultStatus.NOT_RUN, why))
+        finish_unrun(run, call, use.index, refused(call, use.key, ToolResultStatus.NOT_RUN, why))
         return
     alone = bound.spec.sequential or bounds.parallel <= 1
     on_worker = timeout is not None or not alone

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import NamedTuple
 
 from ._bounds import canonical, check_call, count_repeats, limited
 from ._closing import abandon, commit_result, end_execution, refused
@@ -27,14 +26,8 @@ from .records import WaitingCall
 from .scope import Scope
 from .tools import ToolContext, drop_progress
 
-
-class Ready(NamedTuple):
-    """A call that may run: its tool, what the tool is told, its arguments as sent and as the tool takes them."""
-
-    bound: BoundTool
-    use: ToolContext[object]
-    arguments: Mapping[str, object]
-    converted: Mapping[str, object]
+Ready = tuple[BoundTool, ToolContext[object], Mapping[str, object], Mapping[str, object]]
+"""A call that may run: its tool, what the tool is told, its arguments as sent and as the tool takes them."""
 
 
 def judge(run: Run, call: ToolCall, key: str, index: int) -> Ready | ToolResult | WaitingCall:
@@ -54,14 +47,17 @@ def judge(run: Run, call: ToolCall, key: str, index: int) -> Ready | ToolResult 
     progress = Progress(run, key, call.name) if run.listening and bound.sees_use else None
     run.follow_late = None if progress is None else progress.catch_up
     tell = drop_progress if progress is None else progress
-    use = _context(run, call, key, index, bound, arguments, run.scope, tell, run.charged.append)
+    use = ToolContext.for_call(
+        call.name, arguments, run.id, run.turn, call.id, key, index, bound.spec.effect, run.scope, run.deps, tell,
+        run.charged.append,
+    )  # fmt: skip
     if run.setup.points.before_tool:
         verdict = gate(run, use)
         if isinstance(verdict, Block):
             return _blocked(call, key, verdict)
         if isinstance(verdict, Ask) and record is None:
             return question(run, call, key, arguments, verdict)
-    return Ready(bound, use, arguments, converted)
+    return bound, use, arguments, converted
 
 
 def _context(
@@ -112,7 +108,7 @@ def finish_unrun(run: Run, call: ToolCall, index: int, result: ToolResult) -> No
 
 def begin(run: Run, ready: Ready) -> None:
     """Records that the tool is about to run, then announces it."""
-    use = ready.use
+    _, use, arguments, _ = ready
     if run.tool_calls >= run.setup.bounds.calls:
         check_call(run)
     try:
@@ -124,7 +120,7 @@ def begin(run: Run, ready: Ready) -> None:
     run.tool_calls += 1
     run.executing[use.key] = (use.name, run.setup.monotonic())
     if run.listening:
-        run.announcer.emit(ToolExecutionStart, use.key, use.name, use.call_id, FrozenMapping(ready.arguments))
+        run.announcer.emit(ToolExecutionStart, use.key, use.name, use.call_id, FrozenMapping(arguments))
 
 
 def run_here(run: Run, call: ToolCall, ready: Ready) -> None:

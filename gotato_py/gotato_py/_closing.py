@@ -116,7 +116,7 @@ def end_execution(run: Run, key: str, status: ToolResultStatus, exception: str) 
     elapsed = run.setup.monotonic() - began
     if run.follow_late is not None:
         run.follow_late()
-    started = run.announcer.tools.get(key)
+    started = run.announcer.open.get(key)
     if started is not None:
         run.announcer.emit(ToolExecutionEnd, key, name, status, EXECUTED[status], exception, elapsed, started.call_id)
     run.executing.pop(key, None)
@@ -188,7 +188,7 @@ def close_run(run: Run, release: Callable[[Run, Event | None], None]) -> None:
     if run.status is None:
         run.status, run.error = RunStatus.CANCELLED, Cancelled("the run was interrupted", operation="Agent.run")
     run.announcer.go_on()
-    if run.announcer.is_over or not run.announcer.is_open:
+    if not run.announcer.is_open:  # nobody listens, or agent_start was never told, or agent_end already
         run.listening = False
     _close_open(run)
     for key in list(run.executing):
@@ -199,11 +199,12 @@ def close_run(run: Run, release: Callable[[Run, Event | None], None]) -> None:
     run.ended_at = run.setup.monotonic()
     _store_record(run)
     last: Event | None = None
+    listening = run.listening  # once: a subscriber may come at any moment; `release` tells him
     try:
-        if run.listening:
+        if listening:
             last = run.announcer.emit(AgentEnd, run.status, error_info(run.error), run.usage)
     finally:
-        if run.announcer.is_told() and (run.announcer.is_over or not run.listening):  # else the next entry tells it
+        if run.announcer.is_told() and (run.announcer.is_over or not listening):  # else the next entry tells it
             run.ended = run.begun
             release(run, run.announcer.last)
     if last is not None:

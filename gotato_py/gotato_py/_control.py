@@ -9,13 +9,14 @@ from ._ledger import size_of
 from ._run import Run
 from ._value import replace
 from .events import ControlDelivered
+from .messages import UserMessage
 
 
 def goes_on(run: Run, finished: bool) -> bool:
     """Delivers what is due at a turn boundary. Returns whether another turn follows.
 
     Steers first, all of them. Where the run would settle, the next follow-up; then the extensions may ask to go on;
-    then, under the lock of the inbox, either something has come meanwhile or the run takes nothing more.
+    then, in one step, either something has come meanwhile or the run takes nothing more.
     """
     if run.inbox.waits and _deliver_steers(run):
         return True
@@ -38,17 +39,25 @@ def _deliver_steers(run: Run) -> bool:
 
 
 def _deliver(run: Run, control: str) -> bool:
-    """Commits the next message of a queue, if there is one."""
-    message = run.inbox.next(control)
+    """Commits the next message of a queue. Returns whether there was one."""
+    message = run.inbox.begin_delivery(control)
+    while message is not None and _is_committed(run, message):
+        run.inbox.end_delivery()
+        message = run.inbox.begin_delivery(control)
     if message is None:
         return False
     run.scope.check()
     check_room(run, size_of(message))
     run.commit_user(message)
-    run.inbox.delivered(control)
+    run.inbox.end_delivery()
     if run.listening:
         run.announcer.emit(ControlDelivered, message.id, control)
     return True
+
+
+def _is_committed(run: Run, message: UserMessage) -> bool:
+    """Whether the message, or one with its id, was committed after it had been looked for and before it was queued."""
+    return any(kept.id == message.id for kept in run.committed)
 
 
 def _is_vetoed(run: Run) -> bool:

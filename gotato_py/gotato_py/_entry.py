@@ -8,13 +8,14 @@ from typing import Any
 from ._bounds import check_message_size
 from ._fields import wrong
 from ._final import is_taken, reread
+from ._hooks import REJECTED
 from ._ledger import Ledger
 from ._output import read_output
 from ._run import Run, store_failure
 from ._setup import Setup
 from ._structured import Output
 from ._view import count_compactions
-from ._waiting import answered, expire, open_records, undecided
+from ._waiting import answered, expire, open_records, to_show, undecided
 from .checks import RequestHistory
 from .errors import InvalidArgument, InvalidState
 from .messages import AssistantMessage, Message, ToolMessage, UserMessage
@@ -119,7 +120,11 @@ def _decide_opening(run: Run, messages: Sequence[Message]) -> None:
     if at is not None and not isinstance(messages[at], UserMessage):
         raise InvalidArgument("message has the id of a message that is no user's", operation="Agent.run")
     run.opening = None  # it is there: it is not committed again
-    if records or run.answers is not None:
+    if at is not None:
+        _redeliver(run, messages, at, waits=bool(records))
+    if run.redelivered is not None:
+        run.leaves_open = bool(records)  # another message's calls
+    elif records or run.answers is not None:
         run.waiting = answered(expire(records, run.setup.time()), run.answers or {})
         run.leaves_open = True
         if run.answers is None and at is None and undecided(run.waiting):
@@ -127,17 +132,20 @@ def _decide_opening(run: Run, messages: Sequence[Message]) -> None:
             raise InvalidState(text, operation="Agent.run")
     elif at is None:
         _check_going_on(messages)
-    else:
-        _redeliver(run, messages, at)
 
 
-def _redeliver(run: Run, messages: Sequence[Message], at: int) -> None:
-    run.redelivered = _answer_behind(messages, at)
-    if run.redelivered is None and any(isinstance(later, UserMessage) for later in messages[at + 1 :]):
-        text = "message was delivered before and left without an answer, and the conversation has gone on since"
+def _redeliver(run: Run, messages: Sequence[Message], at: int, *, waits: bool) -> None:
+    """Takes the answer that is there, if it is what is asked for. Raises `InvalidState` where the run cannot go on to
+    one, because the conversation has gone on."""
+    found = _answer_behind(messages, at)
+    if found is not None and (run.output is None or reread(run, run.output, found)):
+        run.redelivered = found
+        return
+    passed_over = any(isinstance(later, UserMessage) for later in messages[at + 1 :])
+    if (passed_over and not waits) or (found is not None and waits):
+        left = "left without an answer" if found is None else "answered with something else than output"
+        text = f"message was delivered before and {left}, and the conversation has gone on since"
         raise InvalidState(text, operation="Agent.run")
-    if run.redelivered is not None and run.output is not None and not reread(run, run.output, run.redelivered):
-        run.redelivered = None
 
 
 def position_of(messages: Sequence[Message], message_id: str) -> int | None:
@@ -156,7 +164,7 @@ def _answer_behind(messages: Sequence[Message], at: int) -> AssistantMessage | N
                 return last
             continue
         last = message
-        if not message.tool_calls and message.stop_reason not in _NO_ANSWER:
+        if not message.tool_calls and message.stop_reason not in _NO_ANSWER and REJECTED not in message.metadata:
             return message
     return None
 
@@ -166,14 +174,21 @@ def _check_going_on(messages: Sequence[Message]) -> None:
         raise InvalidArgument(
             "run() without a message goes on from the transcript, which is empty", operation="Agent.run"
         )
+    index = len(messages) - 1
+    while index and isinstance(result := messages[index], ToolMessage):
+        if is_taken(result):
+            text = "run() without a message: the last answer, given as output, is finished; pass a message"
+            raise InvalidArgument(text, operation="Agent.run")
+        index -= 1
     tail = messages[-1]
-    if isinstance(tail, ToolMessage) and is_taken(tail):
-        text = "run() without a message: the last answer, given as output, is finished; pass a message"
-        raise InvalidArgument(text, operation="Agent.run")
-    if isinstance(tail, AssistantMessage) and not tail.tool_calls and tail.stop_reason not in _UNFINISHED:
+    if isinstance(tail, AssistantMessage) and not tail.tool_calls and not _is_unfinished(tail):
         raise InvalidArgument(
             "run() without a message: the last answer is finished; pass a message", operation="Agent.run"
         )
+
+
+def _is_unfinished(answer: AssistantMessage) -> bool:
+    return answer.stop_reason in _UNFINISHED or REJECTED in answer.metadata
 
 
 _NO_ANSWER = (StopReason.CANCELLED, StopReason.ERROR, StopReason.PAUSE)
@@ -194,7 +209,7 @@ def result_of(run: Run) -> RunResult[Any]:
         run.error,
         run.stopped_by,
         tuple(run.committed),
-        undecided(run.waiting) if run.leaves_open else (),
+        to_show(run.waiting) if run.leaves_open else (),
         run.undelivered,
         structured=None if read is None else read.value,
         lacks_output=run.output is not None and read is None,

@@ -10,11 +10,17 @@ from ._output import FINAL_ANSWER, Read
 from ._run import Run
 from ._structured import Output
 from .messages import AssistantMessage, ToolMessage, ToolResult
-from .parts import TextPart, ToolCall, ToolResultStatus
+from .parts import StopReason, TextPart, ToolCall, ToolResultStatus
 from .violations import SchemaViolation
 
 IS_FINAL = "final_answer"
 """Metadata key of the result that was taken as the run's output; true."""
+
+
+_CUT = {  # what is left may be valid, and something else than what was meant
+    StopReason.MAX_TOKENS: "one that its token limit cut off; make it shorter",
+    StopReason.CONTENT_FILTER: "one that the content filter cut off",
+}
 
 
 def is_final(run: Run, call: ToolCall) -> bool:
@@ -67,7 +73,12 @@ def read_text(run: Run, output: Output, message: AssistantMessage | None) -> boo
     if not output.native:
         output.ask_for_call()
         return False
-    read = output.plan.read_text("" if message is None else message.text, run.setup.interrupts)
+    text, stop = ("", StopReason.NONE) if message is None else (message.text, message.stop_reason)
+    read: Read | SchemaViolation
+    if stop in _CUT:
+        read = SchemaViolation("$", "a whole answer", _CUT[stop])
+    else:
+        read = output.plan.read_text(text, run.setup.interrupts)
     if isinstance(read, Read):
         output.read = read
         return True

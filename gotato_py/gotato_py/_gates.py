@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from ._hooks import consult, wrong_return
 from ._run import Run
+from ._value import of_defaults
 from .decisions import Allow, Ask, Block
 from .errors import ExtensionFailure
 from .tools import ToolContext
 
-_ALLOW: Allow | Ask | Block = Allow()
+_ALLOW: Allow | Ask | Block = of_defaults(Allow)
 
 
 def gate(run: Run, use: ToolContext[object]) -> Allow | Ask | Block:
     """Whether the call may run. A `Block` wins over every `Ask`, so that nobody is asked about a call that is blocked;
-    of several questions the first is put."""
+    of several questions the first is put. Raises the end of the scope: a gate may have taken its time."""
     verdict = _ALLOW
     for hook in run.setup.points.before_tool:
         try:
@@ -24,6 +25,8 @@ def gate(run: Run, use: ToolContext[object]) -> Allow | Ask | Block:
             return decided
         if isinstance(decided, Ask) and verdict is _ALLOW:
             verdict = decided
+    if run.scope.cancelled:
+        run.scope.check()
     return verdict
 
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from operator import is_
 from typing import Any, TypeVar
 
-from ._bounds import limited
+from ._bounds import check_message_size, limited
 from ._run import Run
-from ._value import replace
+from ._value import of_defaults, replace
 from ._view import catch_compactions, turn_result, turn_view
 from .checks import RequestHistory
 from .context import TurnView
@@ -17,17 +17,20 @@ from .errors import Cancelled, DeadlineExceeded, ExtensionFailure, GotatoError, 
 from .extensions import Hook
 from .messages import AssistantMessage, Message, ToolMessage, ToolResult, UserMessage
 from .model_errors import ContextOverflow
+from .parts import TextPart
 from .tools import ToolContext
 
 T = TypeVar("T")
-_ACCEPT: Accept | Reject = Accept()
+REJECTED = "rejected"
+"""Metadata key of an answer that was rejected and kept: the reason. It answers nothing, and a run may go on from it."""
+_ACCEPT: Accept | Reject = of_defaults(Accept)
 
 
 def consult(run: Run, hook: Hook, given: tuple[object, ...], read: Callable[[object], T], otherwise: T) -> T:
     """What the hook returns, as `read` takes it; `otherwise` where an advisory extension failed.
 
     Raises `ExtensionFailure` when another one raised, or `read` refused with a TypeError what it returned, and what
-    ends the run from anywhere: an interrupt, the end of the scope.
+    ends the run from anywhere: an interrupt, the end of the scope. What the hook has compacted is taken over.
     """
     try:
         return read(hook.call(*given))
@@ -42,6 +45,8 @@ def consult(run: Run, hook: Hook, given: tuple[object, ...], read: Callable[[obj
         said = f": {raised}" if isinstance(raised, GotatoError | _Wrong) else ""
         text = f"extension {hook.extension.name} failed at {hook.point} ({type(raised).__name__}){said}"
         raise ExtensionFailure(text, operation="Agent.run", cause=raised) from raised
+    finally:
+        catch_compactions(run)
 
 
 class _Wrong(TypeError):
@@ -61,14 +66,12 @@ def before_run(run: Run, opening: UserMessage | None) -> None:
     """Asks `before_run`, before the message is committed."""
     for hook in run.setup.points.before_run:
         consult(run, hook, (turn_view(run, message=opening),), _nothing, None)
-        catch_compactions(run)
 
 
 def before_turn(run: Run) -> None:
     """Asks `before_turn`, before the request is built."""
     for hook in run.setup.points.before_turn:
         consult(run, hook, (turn_view(run),), _nothing, None)
-        catch_compactions(run)
 
 
 def transform(run: Run, messages: Sequence[Message]) -> Sequence[Message]:
@@ -93,19 +96,17 @@ def _checked(before: Sequence[Message], returned: Any) -> Sequence[Message]:  # 
     if not after:
         raise _Wrong("it returned no message at all")
     untouched = list(map(is_, before, after))
-    same = untouched.index(False) if False in untouched else len(untouched)
-    while same and (same == len(after) or isinstance(after[same], ToolMessage)):
-        same -= 1  # back to where a batch begins: everything before is paired
-    while same and isinstance(after[same], ToolMessage):
-        same -= 1
+    start = max(0, (untouched.index(False) if False in untouched else len(untouched)) - 1)
+    while start and isinstance(after[start], ToolMessage):
+        start -= 1  # back to the message whose batch the first change stands in or behind: what is before it is paired
     try:
-        checked = RequestHistory(after[same:])
+        checked = RequestHistory(after[start:])
     except InvalidArgument as error:
         raise _Wrong(str(error)) from error
     problems = checked.problems or checked.tail_problems()
     if problems:
-        raise _Wrong(f"message {problems[0].index + same} cannot be sent: {problems[0].text}; see check_messages")
-    return (*after[:same], *checked.ordered)
+        raise _Wrong(f"message {problems[0].index + start} cannot be sent: {problems[0].text}; see check_messages")
+    return (*after[:start], *checked.ordered)
 
 
 def check_answer(run: Run, message: AssistantMessage) -> tuple[str, Reject] | None:
@@ -170,8 +171,10 @@ def before_settle(run: Run) -> UserMessage | None:
     """Asks `before_settle`: the message with which the run is to go on, if one wants that and may still."""
 
     def read(returned: object) -> UserMessage | None:
-        if returned is not None and not isinstance(returned, UserMessage):
-            raise wrong_return("None or a UserMessage", returned)
+        if returned is not None:
+            if not isinstance(returned, UserMessage):
+                raise wrong_return("None or a UserMessage", returned)
+            _check_question(run, returned)
         return returned
 
     hooks = run.setup.points.before_settle
@@ -187,6 +190,15 @@ def before_settle(run: Run) -> UserMessage | None:
     return None
 
 
+def _check_question(run: Run, message: UserMessage) -> None:
+    """Refuses what cannot be committed as the message with which a run goes on."""
+    if all(isinstance(part, TextPart) and not part.text.strip() for part in message.parts):
+        raise _Wrong("it returned a message that says nothing")
+    check_message_size(run.setup.limits.max_message_bytes, message, "its message")
+    if message.id and any(known.id == message.id for known in run.setup.transcript.messages):
+        raise _Wrong("it returned a message with the id of one that is there; leave the id out")
+
+
 def on_overflow(run: Run, error: ContextOverflow) -> bool:
     """Asks `on_overflow`, to the first that says the request can be built again."""
 
@@ -195,9 +207,4 @@ def on_overflow(run: Run, error: ContextOverflow) -> bool:
             raise wrong_return("a bool", returned)
         return returned
 
-    for hook in run.setup.points.on_overflow:
-        cured = consult(run, hook, (turn_view(run), error), read, False)
-        catch_compactions(run)
-        if cured:
-            return True
-    return False
+    return any(consult(run, hook, (turn_view(run), error), read, False) for hook in run.setup.points.on_overflow)

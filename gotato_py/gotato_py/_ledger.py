@@ -63,8 +63,14 @@ class Ledger:
             self.add(messages[index])
 
     def continues(self, messages: Sequence[Message]) -> bool:
-        """Whether these messages begin with the known ones, told by the last of those."""
-        return self.last is None or (self.count <= len(messages) and messages[self.count - 1].id == self.last.id)
+        """Whether these messages begin with the known ones, told by the first of those, which a compaction replaces,
+        and the last."""
+        if self.last is None:
+            return True
+        first = self.history.ordered[0]
+        return (
+            self.count <= len(messages) and messages[self.count - 1].id == self.last.id and messages[0].id == first.id
+        )
 
     def view(self) -> MessageView:
         """The messages in request order, as they are now."""

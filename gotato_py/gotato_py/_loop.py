@@ -9,13 +9,13 @@ from ._batch import resume_batch
 from ._bounds import check_room
 from ._closing import close_calls, close_run
 from ._control import goes_on
-from ._hooks import before_run
+from ._hooks import before_run, should_stop
 from ._ledger import size_of
 from ._run import Ending, Run
 from ._turn import ask_sources, take_turn, wrap_up
 from ._value import replace
-from ._waiting import open_records, record_waiting, settle_waiting, undecided
-from .errors import Cancelled, DeadlineExceeded, ExtensionFailure, GotatoError
+from ._waiting import record_answers, settle_waiting, undecided
+from .errors import AnswerRejected, Cancelled, DeadlineExceeded, ExtensionFailure, GotatoError
 from .events import AgentStart, Event
 from .result import RunStatus
 
@@ -37,6 +37,8 @@ def drive(run: Run, begin: Callable[[Run], None], release: Release) -> Generator
         left = run.announcer.left and isinstance(raised, GeneratorExit)  # an interrupt drops what is at an event, too
         if not left:
             interrupt = raised if _set_outcome(run, raised) else None
+        elif run.is_of_parent():  # a forked child drops its copy of a stream: nothing of the run is its business
+            return
         elif not run.given_up:  # nobody closed the stream: it was dropped, perhaps in the collector's thread
             run.scope.cancel("the stream was dropped")
             warnings.warn(
@@ -69,7 +71,7 @@ def _turns(run: Run) -> Generator[Event, None, None]:
         run.announcer.emit(AgentStart)
     finished = yield from _enter(run)
     try:
-        while goes_on(run, finished):
+        while not (finished or run.inbox.waits) or goes_on(run, finished):
             if run.outbox:
                 yield from run.announcer.drain()
             finished = yield from take_turn(run)
@@ -77,6 +79,8 @@ def _turns(run: Run) -> Generator[Event, None, None]:
         if ending.wrap_up and run.setup.limits.wrap_up and run.turn:
             try:
                 yield from wrap_up(run, ending.error)
+            except AnswerRejected:
+                raise
             except GotatoError:
                 run.scope.check()
         raise
@@ -85,15 +89,16 @@ def _turns(run: Run) -> Generator[Event, None, None]:
 def _enter(run: Run) -> Generator[Event, None, bool]:
     """Brings the transcript to where the first turn begins. Returns whether nothing is left to do."""
     opening = run.opening
-    if opening is not None:
-        check_room(run, size_of(opening))
-        run.waiting, run.leaves_open = {}, False
     close_calls(run, None)
-    if run.leaves_open:
+    if opening is None and run.leaves_open:
         return (yield from _enter_waiting(run))
     if run.setup.points.before_run:
         before_run(run, opening)
     if opening is not None:
+        check_room(run, size_of(opening))
+        if run.superseded:  # not before now: a message that is refused drops nothing
+            run.waiting, run.leaves_open = {}, False
+            close_calls(run, None)
         run.commit_user(opening if opening.id else replace(opening, id=run.setup.ids("message")))
     if run.outbox:
         yield from run.announcer.drain()
@@ -102,8 +107,7 @@ def _enter(run: Run) -> Generator[Event, None, bool]:
 
 def _enter_waiting(run: Run) -> Generator[Event, None, bool]:
     """Records the answers, and goes on with the batch once every question has one."""
-    if run.waiting != open_records(run.setup.transcript.waiting, run.ledger.history.open_calls):
-        record_waiting(run, run.waiting)
+    record_answers(run)
     if undecided(run.waiting):
         raise settle_waiting()
     if run.setup.points.before_run:
@@ -111,9 +115,12 @@ def _enter_waiting(run: Run) -> Generator[Event, None, bool]:
     run.scope.check()
     if run.setup.sources.changes:
         ask_sources(run)
-    message = run.ledger.history.open_message
+    run.leaves_open = False
+    run.resumed = message = run.ledger.history.open_message
     if message is not None:
         yield from resume_batch(run, message)
+        if run.setup.points.should_stop and should_stop(run):
+            raise Ending(RunStatus.COMPLETED)
     return run.output is not None and run.output.read is not None
 
 

@@ -32,7 +32,7 @@ class Progress:
         if self._post is None and not self._run.is_mine():
             self._late.append(text)
             return
-        if self._key not in self._run.announcer.tools:
+        if self._key not in self._run.announcer.open:
             return
         limits = self._run.setup.limits
         if limits.max_tool_progress_updates is not None and self._updates >= limits.max_tool_progress_updates:
@@ -54,5 +54,5 @@ class Progress:
 
 def announce_progress(run: Run, key: str, name: str, text: str) -> None:
     """Announces what a call tells, while it runs."""
-    if key in run.announcer.tools:
+    if key in run.announcer.open:
         run.announcer.emit(ToolExecutionUpdate, key, name, well_formed(text))

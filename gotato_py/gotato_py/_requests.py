@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ._hooks import transform
+from ._hooks import REJECTED, transform
 from ._run import Run
 from ._view import turn_view
 from .checks import RequestHistory
@@ -23,15 +23,19 @@ WRAP_UP = UserMessage(
 
 
 class Draft:
-    """What a request is made of, before `transform` has seen it; kept for the retries of the same model call."""
+    """What a request is made of, before `transform` has seen it; kept for the retries of the same model call.
 
-    __slots__ = ("messages", "panel", "system", "tools")
+    `hasher` is that of the request that was laid out last: what a transform changed has another prefix each time.
+    """
+
+    __slots__ = ("hasher", "messages", "panel", "system", "tools")
 
     def __init__(self, system: str, messages: Sequence[Message], panel: str, tools: tuple[ToolSpec, ...]) -> None:
         self.system = system
         self.messages = messages
         self.panel = panel
         self.tools = tools
+        self.hasher: PrefixHasher | None = None
 
 
 def draft_request(run: Run, *, wrap_up: bool = False) -> Draft:
@@ -60,18 +64,31 @@ def draft_request(run: Run, *, wrap_up: bool = False) -> Draft:
     elif run.output is not None and run.output.correction is not None:
         messages = TailedMessages(messages, len(messages), (run.output.correction,))
     elif type(tail) is AssistantMessage and tail.stop_reason is not StopReason.PAUSE:
-        messages = with_closing_line(messages)
+        messages = _closed(messages, tail)
     return Draft(system, messages, panel, tools)
 
 
 def lay_out_draft(run: Run, draft: Draft) -> ModelRequest:
     """The request that goes on the wire: the draft as the extensions want it."""
     messages = draft.messages
+    draft.hasher = run.hasher
     if run.setup.points.transform:
         messages = transform(run, messages)
         if messages is not draft.messages:
-            run.hasher = PrefixHasher(draft.system, draft.tools) if run.listening else None
+            draft.hasher = PrefixHasher(draft.system, draft.tools) if run.listening else None
+            tail = messages[-1]
+            if isinstance(tail, AssistantMessage) and tail.stop_reason is not StopReason.PAUSE:
+                messages = _closed(messages, tail)
     return lay_out(draft.system, messages, draft.panel, draft.tools, run.options)
+
+
+def _closed(messages: Sequence[Message], tail: AssistantMessage) -> Sequence[Message]:
+    """The messages, closed by a user line that is never stored: no request ends with an answer."""
+    reason = tail.metadata.get(REJECTED)
+    if reason is None:
+        return with_closing_line(messages)
+    line = UserMessage(f"Your last answer was rejected: {reason}. Answer again.")
+    return TailedMessages(messages, len(messages), (line,))
 
 
 def _build(run: Run, view: TurnView) -> ModelContext:

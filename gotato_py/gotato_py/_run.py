@@ -51,42 +51,15 @@ class Run:
     still holds it was interrupted in a place where it could not be closed, and the next entry closes it.
     """
 
-    # What a run begins with; only what differs from run to run is set when one is made.
-    redelivered: AssistantMessage | None = None  # the answer that was there already
-    follow_late: Callable[[], None] | None = None  # announces progress that other threads told
-    abandoned: Abandoned | None = None  # the agent's, once the run has begun
-    crew: Crew | None = None  # the worker threads of the batch
-    asked: Asked | None = None  # what the tool sources gave
-    generator: ref[GeneratorType[Event, None, None]] | None = None
-    hasher: PrefixHasher | None = None
-    message: AssistantMessage | None = None
-    answer: Answer | None = None
-    status: RunStatus | None = None
-    error: GotatoError | None = None
-    failure: GotatoError | None = None  # of an extension: it ends the run when the batch is done
-    superseded: frozenset[str] = frozenset()  # the keys of those that a new message drops
-    undelivered: tuple[UserMessage, ...] = ()
-    usage: Usage = NO_USAGE
-    turn_usage: Usage = NO_USAGE
-    stop_reason = StopReason.NONE
-    stopped_by = ""
-    last_before = ""
-    turn = 0
-    turn_mark = 0  # how many messages were committed before this turn
-    turn_started = 0.0
-    tool_calls = 0
-    model_s = 0.0
-    tool_s = 0.0
-    cut = 0
-    vetoes = 0
-    compactions = 0
-    leaves_open = False  # whether this run, should it end now, leaves open what waits
-    settling = False
-    given_up = False
-    begun = False
-    ended = False
-    recorded = False
-    interrupted = False
+    __slots__ = (
+        "abandoned", "announcer", "answer", "answers", "asked", "begun", "charged", "committed", "compactions", "crew",
+        "cut", "deps", "ended", "ended_at", "error", "executing", "failure", "follow_late", "generator", "given_up",
+        "hasher", "id", "inbox", "interrupted", "last_before", "leaves_open", "ledger", "listening", "message",
+        "model_s", "opening", "options", "outbox", "output", "over", "pid", "recorded", "redelivered", "repeats",
+        "resumed", "scope", "settling", "setup", "started_at", "started_time", "status", "stop_reason", "stopped_by",
+        "superseded", "thread", "tool_calls", "tool_s", "toolset", "turn", "turn_mark", "turn_started", "turn_usage",
+        "undelivered", "unsaved", "usage", "vetoes", "waiting",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -99,6 +72,7 @@ class Run:
         answers: Mapping[str, Decision] | None = None,
         output: Output | None = None,
     ) -> None:
+        self._begin_empty()
         clock = setup.clock
         self.setup = setup
         self.id = setup.ids("run")
@@ -128,6 +102,45 @@ class Run:
         self.pid = getpid()
         self.charged: deque[Usage] = deque()
         self.over = Scope(clock=clock)
+
+    def _begin_empty(self) -> None:
+        """What every run begins with."""
+        self.redelivered: AssistantMessage | None = None  # the answer that was there already
+        self.follow_late: Callable[[], None] | None = None  # announces progress that other threads told
+        self.abandoned: Abandoned | None = None  # the agent's, once the run has begun
+        self.crew: Crew | None = None  # the worker threads of the batch
+        self.asked: Asked | None = None  # what the tool sources gave
+        self.generator: ref[GeneratorType[Event, None, None]] | None = None
+        self.hasher: PrefixHasher | None = None
+        self.message: AssistantMessage | None = None
+        self.resumed: AssistantMessage | None = None  # whose calls had waited
+        self.answer: Answer | None = None
+        self.status: RunStatus | None = None
+        self.error: GotatoError | None = None
+        self.failure: GotatoError | None = None  # of an extension: it ends the run when the batch is done
+        self.superseded: frozenset[str] = frozenset()  # the keys of those that a new message drops
+        self.undelivered: tuple[UserMessage, ...] = ()
+        self.usage: Usage = NO_USAGE
+        self.turn_usage: Usage = NO_USAGE
+        self.stop_reason = StopReason.NONE
+        self.stopped_by = ""
+        self.last_before = ""
+        self.turn = 0
+        self.turn_mark = 0  # how many messages were committed before this turn
+        self.turn_started = 0.0
+        self.tool_calls = 0
+        self.model_s = 0.0
+        self.tool_s = 0.0
+        self.cut = 0
+        self.vetoes = 0
+        self.compactions = 0
+        self.leaves_open = False  # whether this run, should it end now, leaves open what waits
+        self.settling = False
+        self.given_up = False
+        self.begun = False
+        self.ended = False
+        self.recorded = False
+        self.interrupted = False
 
     def is_abandoned(self) -> bool:
         """Whether nothing will ever go on with this run."""
@@ -176,15 +189,16 @@ class Run:
 
     def reconcile(self) -> None:
         """Completes the list of what this run committed: an interrupt may have come between the commit and the list."""
-        self.committed.extend(self.messages_after(self.committed[-1].id if self.committed else self.last_before))
+        last = [message.id for message in self.committed[-1:]]  # a compaction may have covered it
+        self.committed.extend(self.messages_after(self.last_before, *last))
 
-    def messages_after(self, known: str) -> Sequence[Message]:
-        """The messages of the transcript behind the one with that id."""
+    def messages_after(self, *known: str) -> Sequence[Message]:
+        """The messages of the transcript behind the last one with such an id."""
         messages = self.setup.transcript.messages
         index = len(messages)
-        while index and messages[index - 1].id != known:
+        while index and messages[index - 1].id not in known:
             index -= 1
-        return messages[index:] if index or not known else ()
+        return messages[index:] if index or "" in known else ()
 
 
 def store_failure(error: Exception, what: str) -> GotatoError:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from _thread import RLock
-from os import getpid
+from _thread import allocate_lock
 from threading import get_ident
 
 from ._abandoned import Abandoned
+from ._audience import Audience
 from ._closing import close_run
 from ._entry import open_transcript
 from ._ledger import Ledger
+from ._process import process
 from ._run import Run
-from ._subscribers import Subscribers
 from .errors import AgentClosed, Busy, ForkedProcess, InvalidState
 from .events import Event
 from .scope import SYSTEM_CLOCK, Scope, checked_timeout
@@ -19,7 +19,6 @@ from .subscription import EventStream
 
 _CLOSE_WAIT_S = 10.0  # a tool in another thread cannot be ended from here; `close` does not wait for it for ever
 _LOOK_AGAIN_S = 0.25  # a run that an interrupt cut off in its last steps tells nobody
-_MOMENT_S = 0.001
 
 
 class Slot:
@@ -28,27 +27,29 @@ class Slot:
     A run that was interrupted where it could not let go is found by the next entry, which closes it.
     """
 
-    __slots__ = ("_held", "_last", "_ledger", "_repairs", "_subscribed", "abandoned", "closed")
+    __slots__ = ("_audiences", "_held", "_ledger", "_repairer", "_repairing", "abandoned", "closed")
 
     def __init__(self) -> None:
         self.closed = False
         self.abandoned: Abandoned | None = None
         self._held: dict[str, Run] = {}
-        self._repairs: dict[str, int] = {}
+        self._repairing = allocate_lock()
+        self._repairer = 0  # the thread that holds that lock
         self._ledger: Ledger | None = None
-        self._subscribed: dict[str, tuple[Subscribers, RLock]] = {}  # made by the first subscription
-        self._last: Event | None = None  # an agent_end that an interrupt may have kept from subscribers
+        self._audiences: dict[int, Audience] = {}  # by process, each made when it is first needed
 
     def holder(self) -> Run | None:
         """The run that has the agent, or was left behind with it."""
         return self._held.get("run")
 
     def holder_here(self, operation: str) -> Run | None:
-        """The same. Raises `ForkedProcess` if it went on in the parent process when this one was forked."""
+        """The run that goes on, if one does. Raises `ForkedProcess` if it is one of the parent process."""
         run = self._held.get("run")
-        if run is not None and run.is_of_parent():
+        if run is None:
+            return None
+        if run.is_of_parent():
             raise _forked(run, operation)
-        return run
+        return None if run.is_abandoned() else run
 
     def refuse_closed(self, agent_id: str, operation: str) -> None:
         """Raises `AgentClosed` once the agent is closed."""
@@ -58,35 +59,29 @@ class Slot:
     def begin(self, run: Run) -> None:
         """Takes the agent for the run, or raises and changes nothing. Closes a run that was left behind first."""
         self.refuse_closed(run.setup.agent_id, "Agent.run")
-        run.thread, run.pid = get_ident(), getpid()
+        run.thread, run.pid = get_ident(), process.id
         while (holder := self._held.setdefault("run", run)) is not run:
             if holder.is_of_parent():
                 raise _forked(holder, "Agent.run")
             if not holder.is_abandoned():
                 raise _busy(holder, "one run at a time")
-            self.repair(holder)
+            if not self._repair(holder):
+                raise _busy(holder, "it was interrupted, and is being closed")
         try:
             self.refuse_closed(run.setup.agent_id, "Agent.run")  # again: `close` may have come in between
-            if self._subscribed:
-                self._tell_last()
-                self._attach(run, late=False)
+            audience = self._audience(run.pid)
+            if audience.has_come:
+                with audience.lock:
+                    audience.tell()  # the end of the run before
+                    audience.join(run)
             self.abandoned = run.abandoned = self.abandoned or Abandoned()
             open_transcript(run, self._ledger)
-        except BaseException:
+        except run.setup.interrupts:
+            raise  # the transcript may have begun the run: the next entry ends it there
+        except Exception:
             self._held.pop("run", None)
+            run.over.cancel()
             raise
-
-    def repair(self, run: Run) -> None:
-        """Closes a run that was interrupted where it could not close itself. One thread at a time does."""
-        me = get_ident()
-        if self._repairs.setdefault("thread", me) != me:
-            raise _busy(run, "another thread is closing it")
-        try:
-            if self._held.get("run") is run:
-                run.interrupted = True
-                close_run(run, self.release)
-        finally:
-            self._repairs.pop("thread", None)
 
     def release(self, run: Run, last: Event | None) -> None:
         """Lets the agent go and, in one step for whoever listens, tells the run's last event to the subscribers.
@@ -94,52 +89,43 @@ class Slot:
         What an interrupted run knew of the transcript may be half done and is dropped.
         """
         self._ledger = None if run.interrupted else run.ledger
-        if last is None or not self._subscribed:
+        audience = self._audience(run.pid)
+        with audience.lock:
+            audience.keep(run, last)
             self._held.pop("run", None)
-        else:
-            with self._subscribed["all"][1]:
-                self._last = last
-                self._held.pop("run", None)
-                try:
-                    self._tell_last()
-                except BaseException:  # an interrupt: nobody may wait for this event until the next run
-                    self._tell_last()
-                    raise
+            audience.tell()
         if self.closed:
-            self.finish_subscribers()
+            audience.finish()
         run.over.cancel()
 
     def subscribe(self, maxsize: int) -> EventStream:
         """A queue of the events from now on."""
-        stream = self._subscribed.setdefault("all", (Subscribers(), RLock()))[0].add(maxsize)
-        if self.closed:
-            self.finish_subscribers()
-        run = self.holder()
-        if run is not None:
-            self._attach(run, late=run.begun)
+        self.holder_here("Agent.subscribe")
+        audience = self._audience(process.id)
+        with audience.lock:
+            stream = audience.add(maxsize)
+            run = self.holder()
+            if run is not None:
+                audience.join(run)
+            elif self.closed:
+                audience.finish()
         return stream
-
-    def finish_subscribers(self) -> None:
-        """Ends every queue of events: none follows."""
-        if self._subscribed:
-            self._subscribed["all"][0].finish()
 
     def wait_idle(self, timeout: float | None) -> bool:
         """Waits until no run has the agent; closes one that was left behind."""
         own = Scope(checked_timeout("Agent.wait_idle: timeout", timeout))
-        while (run := self.holder_here("Agent.wait_idle")) is not None:
-            if run.is_abandoned():
-                self.repair(run)
-            elif run.is_inside():
+        while (run := self.holder()) is not None:
+            if run.is_of_parent():
+                raise _forked(run, "Agent.wait_idle")
+            if run.is_abandoned() and self._repair(run):
+                continue
+            if self._is_inside(run):
                 raise InvalidState("wait_idle inside the run would wait for itself", operation="Agent.wait_idle")
-            elif own.cancelled:
+            if own.cancelled:
                 return False
-            elif run.over.cancelled:  # its thread is about to let go
-                own.wait(_MOMENT_S)
-            else:
-                left = own.remaining()
-                SYSTEM_CLOCK.wait(run.over, _LOOK_AGAIN_S if left is None else min(left, _LOOK_AGAIN_S))
-        self._tell_last()
+            _wait_for(run, own)
+        if self._audiences:
+            self._audience(process.id).tell()
         return True
 
     def close(self) -> None:
@@ -147,30 +133,51 @@ class Slot:
         self.closed = True
         run = self.holder()
         if run is not None and not run.is_of_parent():
+            self._end(run)
+        if self._audiences and self.holder() is None:  # else `release` does that, behind the run's last event
+            self._audience(process.id).finish()
+
+    def _end(self, run: Run) -> None:
+        """Ends the run, and waits for that where some other thread is about it."""
+        own = Scope(_CLOSE_WAIT_S)
+        while self.holder() is run and not own.cancelled:
             if run.is_abandoned():
-                self.repair(run)
+                if self._repair(run):
+                    return
             else:
                 run.scope.cancel("closed")
-                if run.is_executing() and not run.is_inside():
-                    SYSTEM_CLOCK.wait(run.over, _CLOSE_WAIT_S)
-        if self.holder() is None:  # else `release` does that, behind the run's last event
-            self._tell_last()
-            self.finish_subscribers()
+                if not run.is_executing():
+                    return
+            if self._is_inside(run):
+                return
+            _wait_for(run, own)
 
-    def _attach(self, run: Run, *, late: bool) -> None:
-        """Has the run tell its events to those that have subscribed."""
-        if self._subscribed and run.announcer.listen(self._subscribed["all"][0].pushes(), late=late):
-            run.listening = True
+    def _repair(self, run: Run) -> bool:
+        """Closes a run that was interrupted where it could not close itself. False while a thread is at that already,
+        be it this one, further up its stack."""
+        if self._repairing.locked():
+            return False
+        with self._repairing:
+            self._repairer = get_ident()
+            if self._held.get("run") is run:
+                run.interrupted = True
+                close_run(run, self.release)
+            self._repairer = 0
+        return True
 
-    def _tell_last(self) -> None:
-        """Tells an `agent_end` that waits to be told; the next run's events come after it."""
-        if self._subscribed:
-            subscribers, lock = self._subscribed["all"]
-            with lock:
-                if self._last is not None:
-                    for push in subscribers.pushes():
-                        push(self._last)
-                    self._last = None
+    def _is_inside(self, run: Run) -> bool:
+        """Whether the run would have to go on in the calling thread, or below it."""
+        return self._repairer == get_ident() if run.is_abandoned() else run.is_inside()
+
+    def _audience(self, pid: int) -> Audience:
+        """Those who have subscribed in that process."""
+        return self._audiences.get(pid) or self._audiences.setdefault(pid, Audience())
+
+
+def _wait_for(run: Run, own: Scope) -> None:
+    """Waits for the end of the run, not past that of the scope, and never for long: it may end without a word."""
+    left = own.remaining()
+    SYSTEM_CLOCK.wait(run.over, _LOOK_AGAIN_S if left is None else min(left, _LOOK_AGAIN_S))
 
 
 def _busy(holder: Run, why: str) -> Busy:

@@ -8,16 +8,17 @@ from ._answer import Answer
 from ._ask import ask, discard
 from ._batch import run_batch
 from ._bounds import check_turn, limited
-from ._closing import announce_answer, close_calls, close_turn
+from ._closing import announce_answer, close_calls, close_turn, commit_result, refused
 from ._final import read_text
-from ._hooks import before_turn, check_answer, should_stop
+from ._hooks import REJECTED, before_turn, check_answer, should_stop
 from ._ledger import size_of
 from ._run import Ending, Run
+from ._value import replace
 from ._view import turn_view
-from .errors import AnswerRejected, ExtensionFailure, GotatoError
+from .errors import AnswerRejected, GotatoError
 from .events import Event, TurnStart
 from .messages import AssistantMessage
-from .parts import NO_USAGE, StopReason
+from .parts import NO_USAGE, StopReason, ToolResultStatus
 from .result import RunStatus
 
 
@@ -94,21 +95,29 @@ def commit_answer(run: Run, answer: Answer) -> AssistantMessage:
     most = run.setup.bounds.answer_bytes
     if answer.size * 4 > most and size_of(message) > most:
         raise limited("max_message_bytes", "the answer is too large to be kept")
-    rejected = None
     if run.setup.points.check_answer:
-        try:
-            rejected = check_answer(run, message)
-        except ExtensionFailure:  # what was to judge the answer could not: it is withheld
-            discard(run, None)
-            raise
-    if rejected is not None and rejected[1].redact:
+        _check(run, message)
+    return _keep(run, message)
+
+
+def _check(run: Run, message: AssistantMessage) -> None:
+    """Raises `AnswerRejected` for an answer that a guardrail refuses: withheld, or kept with its calls not run."""
+    try:
+        rejected = check_answer(run, message)
+    except BaseException:  # what was to judge the answer could not: it is withheld
         discard(run, None)
+        raise
+    if rejected is None:
+        return
+    who, how = rejected
+    error = AnswerRejected(f"{who} rejected the answer: {how.reason}", operation="Agent.run")
+    if how.redact:
+        discard(run, error)
     else:
-        message = _keep(run, message)
-    if rejected is not None:
-        who, how = rejected
-        raise AnswerRejected(f"{who} rejected the answer: {how.reason}", operation="Agent.run")
-    return message
+        _keep(run, replace(message, metadata={**message.metadata, REJECTED: how.reason}))
+        for index, call in enumerate(message.tool_calls):
+            commit_result(run, refused(call, f"{message.id}:{index}", ToolResultStatus.NOT_RUN, str(error)))
+    raise error
 
 
 def _keep(run: Run, message: AssistantMessage) -> AssistantMessage:

@@ -22,9 +22,10 @@ def turn_view(run: Run, result: TurnResult | None = None, message: UserMessage |
 
 
 def turn_result(run: Run) -> TurnResult:
-    """What the turn that has just ended came to."""
+    """What the turn that has just ended came to; before the first one, the batch that was resumed."""
     results = [each for each in run.committed[run.turn_mark :] if isinstance(each, ToolMessage)]
-    return TurnResult(run.message, tuple(results), run.turn_usage, run.stop_reason)
+    message = run.message if run.turn else run.resumed
+    return TurnResult(message, tuple(results), run.turn_usage, run.stop_reason)
 
 
 def count_compactions(run: Run) -> int:
@@ -42,9 +43,8 @@ def catch_compactions(run: Run) -> None:
     run.compactions = count
     run.ledger, run.hasher = Ledger(), None
     run.ledger.catch_up(transcript)
-    if not run.committed:  # the last message before this run may be one of those that the summary stands for
-        messages = transcript.messages
-        run.last_before = run.announcer.last_told = messages[-1].id if messages else ""
+    # The last message that was known may be one of those that the summary stands for.
+    run.last_before = run.announcer.last_told = transcript.messages[-1].id
     if run.listening:
         for each in new:
             run.announcer.emit(SessionCompacted, each.through, each.tokens_before, each.tokens_after)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import inf
+from typing import Any
 
 from ._mapping import FrozenMapping
 from ._run import Ending, Run, store_failure
@@ -15,13 +17,14 @@ from .parts import ToolCall
 from .records import WaitingCall
 from .result import RunStatus
 
-_EXPIRED = Deny("approval expired")
+_EXPIRED = "approval expired"
 
 
 def open_records(waiting: Sequence[WaitingCall], open_calls: Sequence[tuple[str, ToolCall]]) -> dict[str, WaitingCall]:
-    """The records of calls that are still open, by key, in call order."""
-    records = {record.key: record for record in waiting}
-    return {key: records[key] for key, _ in open_calls if key in records}
+    """The records of calls that are still open, by key, in call order. One of another tool is no record of the call:
+    nobody was asked about what stands there now."""
+    records = {(record.key, record.name): record for record in waiting}
+    return {key: records[key, call.name] for key, call in open_calls if (key, call.name) in records}
 
 
 def is_waiting(messages: Sequence[Message], waiting: Sequence[WaitingCall]) -> bool:
@@ -43,7 +46,7 @@ def undecided(records: Mapping[str, WaitingCall]) -> tuple[WaitingCall, ...]:
 def expire(records: Mapping[str, WaitingCall], now: float) -> dict[str, WaitingCall]:
     """The records as they stand at that time, in Unix seconds: a question whose time has passed is denied."""
     return {
-        key: replace(record, decision=_EXPIRED) if _is_overdue(record, now) else record
+        key: replace(record, decision=Deny(_EXPIRED)) if _is_overdue(record, now) else record
         for key, record in records.items()
     }
 
@@ -67,8 +70,9 @@ def answered(records: Mapping[str, WaitingCall], answers: Mapping[str, Decision]
         known = decided[key].decision
         if known is None:
             decided[key] = replace(decided[key], decision=answer)
-        elif known != answer and known != _EXPIRED:
-            raise InvalidArgument(f"answers: {key!r} was answered before, with {type(known).__name__}")
+        elif known not in (answer, Deny(_EXPIRED)):  # an answer that comes too late is none
+            text = f"answers: {key!r} was answered before, with {type(known).__name__}; the first answer counts"
+            raise InvalidArgument(text, operation="Agent.run")
     return decided
 
 
@@ -92,8 +96,28 @@ def check_answers(answers: object) -> Mapping[str, Decision]:
 
 def question(run: Run, call: ToolCall, key: str, arguments: Mapping[str, object], asked: Ask) -> WaitingCall:
     """The record of a call that a gate wants a person to decide."""
-    expires_at = None if asked.expires_in is None else run.setup.time() + asked.expires_in
-    return WaitingCall(key, call.id, call.name, FrozenMapping(arguments), asked.question, expires_at)
+    seconds = asked.expires_in
+    expires_at = None if seconds is None or seconds == inf else run.setup.time() + seconds
+    return WaitingCall(key, call.id, call.name, FrozenMapping(_copied(arguments)), asked.question, expires_at)
+
+
+def to_show(records: Mapping[str, WaitingCall]) -> tuple[WaitingCall, ...]:
+    """Those that nobody has answered, with arguments of their own: what is done to them for showing is not run."""
+    return tuple([replace(each, arguments=FrozenMapping(_copied(each.arguments))) for each in undecided(records)])
+
+
+def _copied(given: Any) -> Any:  # Any: JSON data
+    if isinstance(given, dict):
+        return {name: _copied(each) for name, each in given.items()}
+    return [_copied(each) for each in given] if isinstance(given, list) else given
+
+
+def record_answers(run: Run) -> None:
+    """Commits the answers that were given, if any, for the calls that are still open."""
+    opened = run.ledger.history.open_calls
+    run.waiting = open_records(tuple(run.waiting.values()), opened)
+    if run.waiting != open_records(run.setup.transcript.waiting, opened):
+        record_waiting(run, run.waiting)
 
 
 def record_waiting(run: Run, records: Mapping[str, WaitingCall]) -> None:

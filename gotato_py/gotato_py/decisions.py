@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._fields import Text, field, wrong
+from ._text import well_formed
 from ._value import value
 from .errors import InvalidArgument
-from .messages import ToolResult
+from .messages import PartsLike, ToolResult
 from .parts import Part, as_parts
 from .scope import checked_timeout
 
@@ -17,7 +18,7 @@ def _reason(where: str, given: Any) -> str:
         raise wrong(where, "a str", given)
     if not given.strip():
         raise InvalidArgument(f"{where} is empty: say why, the model or the person in charge reads it")
-    return given
+    return well_formed(given)
 
 
 def _shown_instead(where: str, given: Any) -> ToolResult | tuple[Part, ...] | None:
@@ -38,6 +39,10 @@ class Block:
 
     reason: str = field(check=_reason)
     result: ToolResult | tuple[Part, ...] | None = field(default=None, check=_shown_instead)
+
+    if TYPE_CHECKING:  # result takes more than the attribute holds
+
+        def __init__(self, reason: str, result: ToolResult | PartsLike | None = None) -> None: ...
 
 
 @value

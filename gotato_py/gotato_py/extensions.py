@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
+from weakref import WeakKeyDictionary
 
 from ._fields import field, wrong
 from ._guards import can_take
+from ._mapping import EMPTY
 from ._signature import refuse_asynchronous
 from ._value import value
 from .context import TurnView
@@ -47,13 +49,15 @@ class Observer(Protocol):
         ...
 
 
-def _point(name: str) -> Any:
-    count = POINTS[name]
-    said = "a callable that takes one argument" if count == 1 else f"a callable that takes {count} arguments"
+def _expected(point: str) -> str:
+    count = POINTS[point]
+    return "a callable that takes one argument" if count == 1 else f"a callable that takes {count} arguments"
 
+
+def _point(name: str) -> Any:
     def check(where: str, given: Any) -> Any:
         if given is not None and not callable(given):
-            raise wrong(where, said, given)
+            raise wrong(where, _expected(name), given)
         return given
 
     return field(default=None, check=check, kw_only=True)
@@ -108,24 +112,22 @@ class Hook:
 class Points:
     """Which callables each point has, in the order in which they are asked. Made once an agent."""
 
-    __slots__ = tuple(POINTS)
-
-    before_run: tuple[Hook, ...]
-    before_turn: tuple[Hook, ...]
-    transform: tuple[Hook, ...]
-    check_answer: tuple[Hook, ...]
-    before_tool: tuple[Hook, ...]
-    after_tool: tuple[Hook, ...]
-    should_stop: tuple[Hook, ...]
-    before_settle: tuple[Hook, ...]
-    on_overflow: tuple[Hook, ...]
-    observe: tuple[Hook, ...]
+    before_run: tuple[Hook, ...] = ()
+    before_turn: tuple[Hook, ...] = ()
+    transform: tuple[Hook, ...] = ()
+    check_answer: tuple[Hook, ...] = ()
+    before_tool: tuple[Hook, ...] = ()
+    after_tool: tuple[Hook, ...] = ()
+    should_stop: tuple[Hook, ...] = ()
+    before_settle: tuple[Hook, ...] = ()
+    on_overflow: tuple[Hook, ...] = ()
+    observe: tuple[Hook, ...] = ()
 
     def __init__(self, extensions: Sequence[Extension] = ()) -> None:
-        for point in POINTS:
-            order = reversed(extensions) if point in _COMING_OUT else extensions
-            hooks = [Hook(each, point, each.offers[point]) for each in order if point in each.offers]
-            setattr(self, point, tuple(hooks))
+        for extension in extensions:
+            for point, call in extension.offers.items():
+                hook, others = Hook(extension, point, call), getattr(self, point)
+                setattr(self, point, (hook, *others) if point in _COMING_OUT else (*others, hook))
 
 
 NO_POINTS = Points()
@@ -141,17 +143,15 @@ def install(given: Sequence[object]) -> Points:
 def _installed(where: str, given: object) -> Extension:
     if isinstance(given, type):
         raise InvalidArgument(f"{where} is the class {given.__name__}; pass an instance of it")
-    if type(given) is not Hooks:  # whose fields are all that it has
-        _refuse_near_miss(where, given)
     offers: dict[str, Callable[..., Any]] = {}
-    for point, count in POINTS.items():
+    for point in _offered(where, given):
         offered = getattr(given, point, None)
         if offered is None:
             continue
         if not callable(offered):
-            raise wrong(f"{where}.{point}", f"a callable that takes {count} arguments", offered)
-        if not can_take(offered, count):
-            said = "one argument" if count == 1 else f"{count} arguments"
+            raise wrong(f"{where}.{point}", _expected(point), offered)
+        if not can_take(offered, POINTS[point]):
+            said = _expected(point).removeprefix("a callable that takes ")
             raise InvalidArgument(f"{where}.{point} cannot be called with {said}: check its parameters")
         refuse_asynchronous(offered, f"{where}.{point}")
         offers[point] = offered
@@ -164,19 +164,41 @@ def _installed(where: str, given: object) -> Extension:
     return Extension(named, getattr(given, "advisory", False) is True, offers)
 
 
-def _refuse_near_miss(where: str, given: object) -> None:
-    for name in dir(type(given)):
-        if name.startswith("_") or name in POINTS or not callable(getattr(type(given), name, None)):
+def _offered(where: str, given: object) -> Iterable[str]:
+    """The points that the extension may offer: what its type has is looked up once a type."""
+    kind = type(given)
+    if kind is Hooks:
+        return POINTS
+    declared = _declared.get(kind)
+    if declared is None:
+        declared = _declared[kind] = _points_of(where, kind)
+    own: Mapping[str, object] = getattr(given, "__dict__", EMPTY)
+    found = [point for point in POINTS if point in declared or point in own] if own else declared
+    return found or POINTS  # an object may make up its attributes when it is asked for them
+
+
+_declared: WeakKeyDictionary[type, tuple[str, ...]] = WeakKeyDictionary()
+
+
+def _points_of(where: str, kind: type) -> tuple[str, ...]:
+    """The points that a class has. Raises `InvalidArgument` for a public method whose name is close to one."""
+    names = dir(kind)
+    for name in names:
+        if name.startswith("_") or name in POINTS or not callable(getattr(kind, name, None)):
             continue
         for point in POINTS:
-            if _is_near(name.lower().removeprefix("on_"), point.removeprefix("on_")):
+            if _is_near(_bare(name), _bare(point)):
                 raise InvalidArgument(f"{where} has a method {name!r}; did you mean the point {point!r}?")
+    return tuple([point for point in POINTS if point in names])
+
+
+def _bare(name: str) -> str:
+    return name.lower().replace("_", "").removeprefix("on")
 
 
 def _is_near(name: str, point: str) -> bool:
-    """Whether one edit (a letter more, less or other, two swapped) or a missing underscore turns one into the other."""
-    if name.replace("_", "") == point.replace("_", ""):
-        return name != point
+    """Whether they are equal but for case, underscores and a leading "on", or one edit apart: a letter more, less or
+    other, or two swapped."""
     if abs(len(name) - len(point)) > 1:
         return False
     start = next((i for i, (a, b) in enumerate(zip(name, point, strict=False)) if a != b), min(len(name), len(point)))

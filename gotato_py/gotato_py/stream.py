@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
 from threading import get_ident
-from types import TracebackType
-from typing import Generic
+from types import GeneratorType, TracebackType
+from typing import Generic, cast
 
+from ._process import process
 from ._run import Run
 from ._typing import T_co
-from .errors import GotatoError, InvalidState
+from .errors import ForkedProcess, GotatoError, InvalidState
 from .events import Event, MessageUpdate
 from .result import RunResult
 
@@ -34,7 +35,7 @@ class RunStream(Generic[T_co]):
         check: bool,
     ) -> None:
         self._run = run
-        self._events = events
+        self._events = cast("GeneratorType[Event, None, None]", events)  # a type checker knows less of Generator
         self._finish = finish
         self._check = check
         self._started = False
@@ -64,11 +65,18 @@ class RunStream(Generic[T_co]):
         """The next event, None at the end. A stream that was refused the agent stays refused."""
         if self._refused is not None:
             raise self._refused
-        self._run.thread = get_ident()
+        if self._events.gi_running:
+            text = "this stream is being read: by another thread, or by this one further up its stack"
+            raise InvalidState(text, operation="RunStream")
+        run = self._run
+        if run.begun and run.pid != process.id:
+            text = "this stream belongs to the process that began it, of which this one is a fork"
+            raise ForkedProcess(text, operation="RunStream")
+        run.thread = get_ident()
         try:
             return next(self._events, None)
         except GotatoError as error:
-            self._refused = None if self._run.begun else error
+            self._refused = None if run.begun else error
             raise
 
     @property
@@ -98,13 +106,19 @@ class RunStream(Generic[T_co]):
     def close(self) -> None:
         """Ends the run if it still goes: it is cancelled and closed before this returns. Raises nothing of its outcome.
 
-        From another thread, or from within the run, it only cancels; the run then ends where it is iterated.
+        From another thread, or from within the run, it only cancels; the run then ends where it is iterated. In a
+        forked child of the process that began the stream it does nothing.
         """
-        self._run.given_up = True
+        run = self._run
+        if run.begun and run.pid != process.id:
+            return
+        run.given_up = True
         try:
             self._events.close()
-        except ValueError:  # the generator is running: in another thread, or further up this one's stack
-            self._run.scope.cancel("the stream was closed")
+        except ValueError:
+            if not self._events.gi_running:  # else in another thread, or further up this one's stack
+                raise
+            run.scope.cancel("the stream was closed")
 
     def __enter__(self) -> RunStream[T_co]:
         if not self._started or self._refused is not None:

@@ -3,6 +3,7 @@
 from .answers import Answer, call, say, think
 from .clocks import ManualClock, SequentialIds
 from .fakes import EventRecorder, FakeTool
+from .faults import Fault, FaultPlan, FaultyTool, FaultyTranscript
 from .models import DemoModel, EchoModel
 from .outlines import outline
 from .scripted import ScriptedModel, ScriptExhausted
@@ -32,4 +33,9 @@ __all__ = [
     "ManualClock",
     "SequentialIds",
     "outline",
+    # what goes wrong in it
+    "Fault",
+    "FaultPlan",
+    "FaultyTool",
+    "FaultyTranscript",
 ]

@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from itertools import count
+from queue import Empty, SimpleQueue
+from time import monotonic
 from typing import TypeVar
 
-from gotato_py import Event, InvalidArgument, ToolContext, ToolEffect, ToolSpec
+from gotato_py import (
+    Event,
+    InvalidArgument,
+    MessageDiscarded,
+    MessageEnd,
+    MessageUpdate,
+    ToolContext,
+    ToolEffect,
+    ToolSpec,
+)
 
 from .steps import Do, Raise, Stall, Wait, wait_for_end
 
@@ -18,8 +30,8 @@ class FakeTool:
     """A tool that gives what it was told to, in order, then the last one again; "" if it was told nothing.
 
     `Raise(error)` is raised, `Do(fn)` returns what `fn()` returns, `Stall()` blocks until the call's scope ends;
-    everything else is returned as it is, an exception too. `.uses` holds each ToolContext that it was called with.
-    Without a `schema` it takes any arguments.
+    everything else is returned as it is, an exception too. `.uses` holds each ToolContext that it was called with,
+    `.arguments` what they were called with. Without a `schema` it takes any arguments.
 
     >>> from gotato_py import Agent
     >>> from gotato_testkit import ScriptedModel, call, say
@@ -27,7 +39,7 @@ class FakeTool:
     >>> script = [call("find", id=1), call("find", id=2), say("Found.")]
     >>> Agent(ScriptedModel(script), tools=[find]).run("Find it.").text
     'Found.'
-    >>> [dict(use.arguments) for use in find.uses]
+    >>> find.arguments
     [{'id': 1}, {'id': 2}]
     """
 
@@ -63,6 +75,11 @@ class FakeTool:
         """The calls so far, in the order in which they began."""
         return list(self._uses)
 
+    @property
+    def arguments(self) -> list[dict[str, object]]:
+        """The arguments of the calls so far, in the same order."""
+        return [dict(use.arguments) for use in self._uses]
+
     def execute(self, use: ToolContext[object]) -> object:
         """Gives the next scripted value. Any number of threads may call it."""
         self._uses.append(use)
@@ -83,10 +100,13 @@ class EventRecorder:
     >>> _ = Agent(ScriptedModel([say("Hello there.")]), extensions=[recorder]).run("Hi")
     >>> recorder.kinds[0], recorder.kinds[-1], recorder.kinds.count("message_update")
     ('agent_start', 'agent_end', 2)
+    >>> recorder.text
+    'Hello there.'
     """
 
     def __init__(self) -> None:
         self._events: list[Event] = []  # append and copy are atomic: no lock that a signal handler could meet
+        self._wakeups: dict[object, Callable[[], object]] = {}
 
     def __repr__(self) -> str:
         return f"EventRecorder({len(self._events)} events)"
@@ -94,6 +114,8 @@ class EventRecorder:
     def observe(self, event: Event) -> None:
         """Keeps the event."""
         self._events.append(event)
+        for wake in list(self._wakeups.values()):
+            wake()
 
     @property
     def events(self) -> list[Event]:
@@ -105,9 +127,48 @@ class EventRecorder:
         """The kinds of the events so far, in order."""
         return [event.kind for event in self.events]
 
+    @property
+    def text(self) -> str:
+        """The text that was streamed so far, without that of answers that were taken back."""
+        kept: list[str] = []
+        answer: list[str] = []
+        for event in self.events:
+            if isinstance(event, MessageUpdate):
+                answer.append(event.text)
+            elif isinstance(event, MessageEnd):
+                kept += answer
+                answer = []
+            elif isinstance(event, MessageDiscarded):
+                answer = []
+        return "".join(kept + answer)
+
     def of(self, kind: type[E]) -> list[E]:
         """The events of one class, in order: `recorder.of(ModelRetry)`."""
         return [event for event in self.events if isinstance(event, kind)]
+
+    def wait_for(self, kind: type[E], *, count: int = 1, timeout: float = 5.0) -> E:
+        """Blocks until there have been `count` events of a class, and returns the last of these; for a run in another
+        thread. Raises `TimeoutError` after `timeout` real seconds, with the kinds that there were.
+        """
+        wakeup, token = SimpleQueue[None](), object()
+        self._wakeups[token] = partial(wakeup.put, None)
+        end = monotonic() + timeout
+        try:
+            while len(found := self.of(kind)) < count:
+                try:
+                    wakeup.get(timeout=max(0.0, end - monotonic()))
+                except Empty:
+                    there = ", ".join(self.kinds) or "none"
+                    raise TimeoutError(
+                        f"{len(found)} of {count} {kind.__name__} after {timeout} s; the events: {there}"
+                    ) from None
+        finally:
+            del self._wakeups[token]
+        return found[count - 1]
+
+    def clear(self) -> None:
+        """Forgets the events so far."""
+        self._events.clear()
 
     def to_jsonl(self) -> str:
         """The events as lines of JSON; with a ManualClock and SequentialIds the same in every run."""

@@ -143,7 +143,8 @@ def assert_events(events: Sequence[Event], parallel: int | None = 1) -> None:
 def _nest(opened: list[tuple[str, str]], event: Event) -> None:
     """Opens or closes what the event starts or ends; tools and answers stand within a turn, and never in each other.
 
-    Tools that run at once overlap as they like: each has its start, its progress, its end, and then its result.
+    Tools that run at once overlap as they like: each has its start, its progress, its end, and then its result. A batch
+    that waited for a person goes on before the first turn of its run.
     """
     match event:
         case TurnStart():
@@ -153,9 +154,10 @@ def _nest(opened: list[tuple[str, str]], event: Event) -> None:
             assert opened == [("turn", "")]
             opened.append(("message", event.message_id))
         case ToolExecutionStart():
-            assert opened[0] == ("turn", "")
+            turn = [("turn", "")] if event.turn else []
+            assert opened[: len(turn)] == turn
+            assert {kind for kind, _ in opened[len(turn) :]} <= {"tool"}
             assert ("tool", event.key) not in opened
-            assert {kind for kind, _ in opened[1:]} <= {"tool"}
             opened.append(("tool", event.key))
         case ToolExecutionUpdate():
             assert ("tool", event.key) in opened

@@ -1,25 +1,29 @@
-"""The six invariants of the contract, read from the log of a `World` and from nothing else."""
+"""The invariants of the contract, read from the log of a `World` and from its transcript, and from nothing else."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from math import inf
 from typing import Any
 
 from gotato_py import (
     AssistantMessage,
-    Event,
     Message,
     ReasoningPart,
     StopReason,
     TextPart,
     ToolMessage,
     ToolResultStatus,
-    UserMessage,
+    WaitingCall,
+    check_messages,
 )
 
-from .machine_world import Entry, World
+from .machine_grammar import events, torn_runs
+from .machine_promises import answers, gates, guardrails, order, subscriptions
+from .machine_tools import settle
+from .machine_world import Entry, Make, World
 
 UNFINISHED = "(unfinished)"
 """Scripts put this into reasoning that nothing closes."""
@@ -27,19 +31,30 @@ INCOMPLETE = (StopReason.MAX_TOKENS, StopReason.CANCELLED, StopReason.ERROR)
 
 
 def check(world: World, *, closed: bool = True) -> None:
-    """Asserts everything; with `closed`, also that nothing is left open at the tail or among the events."""
-    messages = list(world.kept.messages)
-    problems = [entry.value for entry in world.log if entry.kind == "wrong"]
-    problems += pairing(messages, open_tail=not closed)
+    """Asserts everything; with `closed`, also that nothing but what waits is left open, in the transcript or among the
+    events."""
+    log, messages = world.log, list(world.kept.messages)
+    killed = {entry.value for entry in log if entry.kind == "killed"}
+    problems = [entry.value for entry in log if entry.kind == "wrong"]
+    problems += pairing(messages, open_tail=True)
+    problems += tail(messages, world.kept.waiting) if closed else []
     problems += [problem for message in messages for problem in contents(message)]
     problems += identities(messages)
-    problems += [problem for entry in world.log if entry.kind == "request" for problem in request(entry)]
-    problems += commits(world.log)
-    problems += effects(world.log)
-    problems += events(world.log, closed=closed)
-    problems += records(world.log, closed=closed)
+    problems += replayed(log, messages)
+    problems += [problem for entry in log if entry.kind in ("request", "rewritten") for problem in request(entry)]
+    problems += offered(log, world.makes)
+    problems += commits(log)
+    problems += running(log, world.makes)
+    problems += effects(log)
+    problems += events(log, world.known, closed=closed, killed=killed)
+    problems += records(log, closed=closed, killed=killed)
+    problems += [*gates(log), *guardrails(log), *order(log), *answers(log)]
+    problems += subscriptions(world, torn_runs(log)) if closed else []
     if closed and world.model.open:
-        problems.append("a stream of the model was left open")
+        problems.append("5: a stream of the model was left open")
+    abandoned = sum(len(agent.abandoned) for agent in world.agents)
+    if (left := settle(abandoned)) > abandoned:
+        problems.append(f"5: {left} worker threads are left, of which {abandoned} are said to be abandoned")
     assert not problems, "\n".join([*problems, "", *outline(world)])
 
 
@@ -52,7 +67,7 @@ def outline(world: World) -> list[str]:
             said = json.dumps(value.to_dict())
         elif kind == "tool":
             said = f"{value.key} {value.name} {dict(value.arguments)}"
-        elif kind == "request":
+        elif kind in ("request", "rewritten"):
             said = [f"{each.role} {each.id}" for each in value]
         lines.append(f"{size:3} {kind}: {said}")
     return lines
@@ -91,16 +106,57 @@ def pairing(messages: Sequence[Message], *, open_tail: bool = False, in_order: b
     return problems
 
 
+def open_calls(messages: Sequence[Message]) -> list[str]:
+    """The keys of the calls at the tail that have no result."""
+    results: set[str] = set()
+    for message in reversed(messages):
+        if not isinstance(message, ToolMessage):
+            calls = message.tool_calls if isinstance(message, AssistantMessage) else ()
+            keys = [f"{message.id}:{index}" for index in range(len(calls))]
+            return [key for key in keys if key not in results]
+        results.add(message.result.key)
+    return []
+
+
+def tail(messages: Sequence[Message], waiting: Sequence[WaitingCall]) -> list[str]:
+    """What is left open waits: the first of the open calls does, and all behind it are open."""
+    problems = [f"1: {problem}" for problem in check_messages(messages, waiting)]
+    opened = [int(key.rpartition(":")[2]) for key in open_calls(messages)]
+    if opened != list(range(min(opened, default=0), min(opened, default=0) + len(opened))):
+        problems.append(f"1: the open calls {opened} have results between them")
+    return problems
+
+
 def request(entry: Entry) -> list[str]:
     """A request is valid history, as long as the transcript, and ends where a model may answer."""
     messages: tuple[Message, ...] = entry.value
-    problems = pairing(messages, in_order=True)
+    problems = [f"1: {problem}" for problem in check_messages(messages)]
+    problems += pairing(messages, in_order=True)
     problems += [problem for message in messages for problem in contents(message)]
+    if entry.kind == "rewritten":
+        return problems
     last = messages[-1] if messages else None
     if last is None or (isinstance(last, AssistantMessage) and last.stop_reason is not StopReason.PAUSE):
         problems.append("1: a request ends with an answer, or holds nothing")
     if len(messages) - entry.size not in (0, 1):
         problems.append(f"1: a request of {len(messages)} messages, of a transcript of {entry.size}")
+    return problems
+
+
+def offered(log: Sequence[Entry], makes: Mapping[str, Make]) -> list[str]:
+    """A request offers the fixed tools and those that the source gave last, and nothing else but `final_answer`."""
+    problems: list[str] = []
+    given: list[str] = []
+    make = Make()
+    for kind, value, _ in log:
+        if kind == "begin_run":
+            make = makes[value]
+        elif kind == "offer":
+            given = value
+        elif kind == "offered" and (value or not make.limits.wrap_up):
+            wanted = {"act", "add", "slow", "solo", *(given if make.sourced else ())}
+            if {*value} - {"final_answer"} != wanted or len({*value}) != len(value):
+                problems.append(f"the model was offered {value}, not {sorted(wanted)}")
     return problems
 
 
@@ -129,47 +185,70 @@ def identities(messages: Sequence[Message]) -> list[str]:
     return [f"the id {ident!r} stands {count} times" for ident, count in counts.items() if count > 1 or not ident]
 
 
+def replayed(log: Sequence[Entry], messages: Sequence[Message]) -> list[str]:
+    """The transcript is what was appended, and summaries in the place of what they cover: nothing else ever changed."""
+    kept: list[Message] = []
+    for kind, value, _ in log:
+        if kind == "append":
+            kept.append(value)
+        elif kind == "replace":
+            at = [message.id for message in kept].index(value.through)
+            kept[: at + 1] = [value.summary]
+    return [] if kept == list(messages) else [f"the transcript {messages} is not what was committed: {kept}"]
+
+
 # 3: the order of commits
 
 
 def commits(log: Sequence[Entry]) -> list[str]:
-    """What an event or a tool relies on was committed before it; a result before anything else starts."""
+    """What an event or a tool relies on was committed before it."""
     problems: list[str] = []
     appended: dict[str, Message] = {}
     calls: set[str] = set()
     marked: set[str] = set()
-    ran: dict[str, bool] = {}
-    results: set[str] = set()
     for kind, value, _ in log:
         if kind == "append":
             appended[value.id] = value
             if isinstance(value, AssistantMessage):
                 calls |= {f"{value.id}:{index}" for index in range(len(value.tool_calls))}
-            elif isinstance(value, ToolMessage):
-                results.add(value.result.key)
         elif kind == "started":
             marked.add(value)
             if value not in calls:
                 problems.append(f"3: {value} is marked before its message is there")
-        elif kind == "tool":
-            if value.key not in calls or value.key not in marked:
-                problems.append(f"3: {value.key} ran before its message or its mark was there")
-            behind = [key for key in ran if key not in results]
-            if behind:
-                problems.append(f"3: {value.key} started before the results of {behind}")
-            ran[value.key] = True
+        elif kind == "tool" and (value.key not in calls or value.key not in marked):
+            problems.append(f"3: {value.key} ran before its message or its mark was there")
         elif kind == "event":
             problems += _announced(value, appended, marked)
     return problems
 
 
-def _announced(event: Any, appended: dict[str, Message], marked: set[str]) -> list[str]:
+def _announced(event: Any, appended: Mapping[str, Message], marked: set[str]) -> list[str]:
     if event.kind in ("message_end", "tool_result_committed"):
         kept = appended.get(event.message.id)
         return [] if kept == event.message else [f"3: {event.kind} of {event.message.id} before its commit"]
     if event.kind == "tool_execution_start" and event.key not in marked:
         return [f"3: {event.key} is announced before it is marked"]
     return []
+
+
+def running(log: Sequence[Entry], makes: Mapping[str, Make]) -> list[str]:
+    """No more tools run at once than may, a sequential one alone; each result is committed before another starts."""
+    problems: list[str] = []
+    now: dict[str, str] = {}
+    done: set[str] = set()
+    most: float = 1
+    for kind, value, _ in log:
+        if kind == "begin_run":
+            limit = makes[value].limits.max_parallel_tools
+            now, most = {}, inf if limit is None else max(1, limit)
+        elif kind == "append" and isinstance(value, ToolMessage):
+            done.add(value.result.key)
+            now.pop(value.result.key, None)
+        elif kind == "tool" and value.key not in done:  # one that was given up may begin late
+            now[value.key] = value.name
+            if len(now) > most or (len(now) > 1 and "solo" in now.values()):
+                problems.append(f"3: {now} run at once")
+    return problems
 
 
 # 6: effects
@@ -190,7 +269,8 @@ def effects(log: Sequence[Entry]) -> list[str]:
             problems += [f"6: {key} of an incomplete message ran" for key in keys if ran[key]]
         if isinstance(value, ToolMessage):
             result = value.result
-            if result.executed is True and not ran[result.key]:
+            taken = "final_answer" in result.metadata
+            if result.executed is True and not ran[result.key] and not taken:
                 problems.append(f"6: {result.key} is said to have run")
             if result.executed is False and (ran[result.key] or marked[result.key]):
                 problems.append(f"6: {result.key} ran or may have run, and is said not to have")
@@ -201,147 +281,7 @@ def effects(log: Sequence[Entry]) -> list[str]:
     return problems
 
 
-# 4: events
-
-
-def events(log: Sequence[Entry], *, closed: bool) -> list[str]:
-    """Each run's events are one sentence of the grammar; with `closed`, a finished one."""
-    problems: list[str] = []
-    runs: dict[str, list[Event]] = {}
-    torn: set[str] = set()
-    for kind, value, _ in log:
-        if kind == "begin_run":
-            runs.setdefault(value, [])
-        elif kind == "interrupt":
-            if value == "clock" and runs:
-                torn.add(list(runs)[-1])
-        elif kind == "event":
-            runs.setdefault(value.run_id, []).append(value)
-            text = json.dumps(value.to_dict(), allow_nan=False)
-            if " at 0x" in text:
-                problems.append(f"4: a memory address in {text}")
-    last = list(runs)[-1:]
-    for run_id, sentence in runs.items():
-        finished = closed or run_id not in last
-        complaints = (
-            torn_sentence(sentence, finished=finished)
-            if run_id in torn
-            else Grammar().read(sentence, finished=finished)
-        )
-        problems += [f"4: {run_id}: {complaint}" for complaint in complaints]
-    return problems
-
-
-def torn_sentence(sentence: Sequence[Event], *, finished: bool) -> list[str]:
-    """What may not happen to a run even where an interrupt came while an event was made, which is then lost."""
-    kinds = [event.kind for event in sentence]
-    numbers = [event.sequence for event in sentence]
-    problems = [
-        f"{kind} came {kinds.count(kind)} times" for kind in ("agent_start", "agent_end") if kinds.count(kind) > 1
-    ]
-    if finished and "agent_start" in kinds and kinds[-1] != "agent_end":
-        problems.append("does not end with agent_end")
-    if numbers != sorted(set(numbers)):
-        problems.append("is numbered backwards")
-    return problems
-
-
-class Grammar:
-    """Reads the events of one run."""
-
-    def __init__(self) -> None:
-        self.problems: list[str] = []
-        self.turn = 0
-        self.in_turn = False
-        self.message = ""
-        self.text = ""
-        self.tool = ""
-
-    def read(self, sentence: Sequence[Event], *, finished: bool) -> list[str]:
-        """What is wrong with the sentence."""
-        if not sentence:
-            return []
-        kinds = [event.kind for event in sentence]
-        first = sentence[0].sequence
-        if kinds[0] != "agent_start" or kinds.count("agent_start") != 1:
-            self.problems.append("does not begin with its one agent_start")
-        if kinds.count("agent_end") > 1 or "agent_end" in kinds[:-1]:
-            self.problems.append("goes on after agent_end")
-        if finished and kinds[-1] != "agent_end":
-            self.problems.append("has no agent_end")
-        if first not in (0, 1) or [event.sequence for event in sentence] != [first + n for n in range(len(sentence))]:
-            self.problems.append("is not numbered one by one")
-        for event in sentence:
-            if event.kind == "turn_start":
-                self.turn += 1
-            if event.turn != self.turn:
-                self.problems.append(f"{event.kind} {event.sequence} is of turn {event.turn}, not {self.turn}")
-            getattr(self, event.kind, self.other)(event)
-        if finished and (self.in_turn or self.message or self.tool):
-            self.problems.append("leaves a turn, a message or a tool open")
-        return self.problems
-
-    def expect(self, condition: object, event: Event) -> None:
-        """Complains about an event in the wrong place."""
-        if not condition:
-            self.problems.append(f"{event.kind} {event.sequence} in the wrong place")
-
-    def turn_start(self, event: Any) -> None:
-        self.expect(not self.in_turn, event)
-        self.in_turn = True
-
-    def turn_end(self, event: Any) -> None:
-        self.expect(self.in_turn and not self.message and not self.tool and event.elapsed >= 0, event)
-        self.in_turn = False
-
-    def message_start(self, event: Any) -> None:
-        self.expect(self.in_turn and not self.message and event.message_id, event)
-        self.message, self.text = event.message_id, ""
-
-    def message_update(self, event: Any) -> None:
-        self.expect(self.message, event)
-        self.text += event.text
-
-    def reasoning_update(self, event: Any) -> None:
-        self.expect(self.message, event)
-
-    def tool_call_update(self, event: Any) -> None:
-        self.expect(self.message, event)
-
-    def message_end(self, event: Any) -> None:
-        if isinstance(event.message, UserMessage):
-            self.expect(not self.message and not self.tool, event)
-            return
-        self.expect(self.message == event.message.id, event)
-        behind = event.message.stop_reason is StopReason.CANCELLED and event.message.text.startswith(self.text)
-        if event.message.text != self.text and not behind:  # Ctrl-C may come between a piece and its update
-            self.problems.append(f"the updates of {self.message} are not its text")
-        self.message = ""
-
-    def message_discarded(self, event: Any) -> None:
-        self.expect(self.message == event.message_id, event)
-        self.message = ""
-
-    def tool_execution_start(self, event: Any) -> None:
-        self.expect(self.in_turn and not self.tool and not self.message, event)
-        self.tool = event.key
-
-    def tool_execution_update(self, event: Any) -> None:
-        self.expect(self.tool == event.key, event)
-
-    def tool_execution_end(self, event: Any) -> None:
-        self.expect(self.tool == event.key and event.elapsed >= 0, event)
-        self.tool = ""
-
-    def tool_result_committed(self, event: Any) -> None:
-        self.expect(not self.message and not self.tool, event)
-
-    def other(self, event: Event) -> None:
-        known = ("agent_start", "agent_end", "context_built", "model_retry", "rate_limits", "extension_failed")
-        self.expect(event.kind in known, event)
-
-
-def records(log: Sequence[Entry], *, closed: bool) -> list[str]:
+def records(log: Sequence[Entry], *, closed: bool, killed: set[str]) -> list[str]:
     """The transcript is told of the end of every run that it was told the beginning of, once."""
     begun = [entry.value for entry in log if entry.kind == "begin_run"]
     ended = Counter(entry.value.run_id for entry in log if entry.kind == "end_run")
@@ -349,5 +289,5 @@ def records(log: Sequence[Entry], *, closed: bool) -> list[str]:
     if not any(entry.kind == "interrupt" for entry in log):  # one may come just before begin_run or just after end_run
         problems += [f"end_run came {count} times for {run_id}" for run_id, count in ended.items() if count > 1]
         problems += [f"end_run came for {run_id}, which never began" for run_id in ended if run_id not in begun]
-    missing = [run_id for run_id in begun if not ended[run_id]]
+    missing = [run_id for run_id in begun if not ended[run_id] and run_id not in killed]
     return problems + ([f"end_run never came for {missing}"] if missing and (closed or len(missing) > 1) else [])

@@ -106,6 +106,7 @@ class World:
         self.withdrawn: set[str] = set()
         self.makes: dict[str, Make] = {}  # by run
         self.run_id = ""
+        self.known: set[str] = set()  # the runs whose events were read to their end
         self.subscribers: list[Subscriber] = []
         self.agents: list[Agent] = []
         self.main = threading.get_ident()
@@ -220,11 +221,12 @@ class World:
             case _:
                 raise AssertionError(action)
 
-    def in_thread(self, action: str) -> threading.Thread:
+    def in_thread(self, action: str, *, idle: bool = False) -> threading.Thread:
         """Another thread that does it to the agent."""
         agent = self.agent
         deeds = {"cancel": lambda: agent.cancel("by a thread"), "close": agent.close}
-        thread = threading.Thread(target=deeds.get(action, lambda: self.control(action)), name=f"machine {action}")
+        deed = deeds.get(action, lambda: self.control(action, idle=idle))
+        thread = threading.Thread(target=deed, name=f"machine {action}")
         thread.start()
         return thread
 

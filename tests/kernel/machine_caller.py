@@ -1,0 +1,283 @@
+"""The caller of a run: carries out a plan, in one of the ways to run, and judges what it is told."""
+
+from __future__ import annotations
+
+import signal
+import warnings
+from collections.abc import Generator, Mapping
+from contextlib import closing, contextmanager
+from types import FrameType
+from typing import Any
+
+from gotato_py import (
+    AssistantMessage,
+    Decision,
+    ErrorCode,
+    GotatoError,
+    InvalidArgument,
+    InvalidState,
+    LimitExceeded,
+    Limits,
+    RunError,
+    RunResult,
+    RunStatus,
+    RunStream,
+    ToolMessage,
+    UserMessage,
+)
+
+from .machine_deeds import Untyped
+from .machine_laws import open_calls
+from .machine_plans import Plan
+from .machine_promises import controls, delivered
+from .machine_world import Entry, World
+
+LIMITS = frozenset(Limits.__match_args__) | {"max_tokens"}
+UNRULY = (SystemExit, GeneratorExit, MemoryError, Untyped)
+LEAVING = ("break", "close", "drop", "left open")
+Message = str | UserMessage | None
+
+
+class Outcome:
+    """How the caller of a run got out of it. `stored` is the transcript before it, `killed` whether it was never told."""
+
+    def __init__(self, world: World) -> None:
+        self.stored = world.stored()
+        self.began = len(world.log)
+        self.result: RunResult[Any] | None = None
+        self.error: BaseException | None = None
+        self.left = False
+        self.killed = False
+
+
+class Caller:
+    """Runs an agent as its plan says."""
+
+    def __init__(self, world: World, plan: Plan, message: Message, answers: Mapping[str, Decision] | None) -> None:
+        self.world, self.plan, self.outcome = world, plan, Outcome(world)
+        self._message = message
+        self._options: dict[str, Any] = {"timeout": plan.timeout, "output": plan.output, "answers": answers}
+
+    def _stream(self, **options: Any) -> RunStream[Any]:
+        return self.world.agent.stream(self._message, **self._options, **options)
+
+    def take(self) -> None:
+        """The ways to run."""
+        outcome = self.outcome
+        match self.plan.way:
+            case "run":
+                outcome.result = self.world.agent.run(self._message, **self._options, check=False)
+            case "checked":
+                outcome.result = self.world.agent.run(self._message, **self._options)
+            case "stream":
+                self._iterate()
+            case "text":
+                with self._stream(check=False) as stream:
+                    for _ in stream.text:
+                        pass
+                    outcome.result = stream.result
+            case "result":
+                outcome.result = self._stream().result
+            case "break":
+                with self._stream(check=False) as stream:
+                    self._leave(stream)
+                outcome.result = stream.result
+            case "close":
+                with closing(self._stream(check=False)) as stream:
+                    self._leave(stream)
+                outcome.result = self._result_of(stream)
+            case "left open":
+                stream = self._stream(check=False)
+                try:
+                    self._leave(stream)
+                    if outcome.left and self.world.agent.status == "running":
+                        self.world.expect_busy()
+                        self.world.control("steer")
+                        self.world.control("subscribe")
+                finally:
+                    stream.close()
+                outcome.result = self._result_of(stream)
+            case "drop":
+                stream = self._stream()
+                self._leave(stream)
+                self.world.faults = []  # what a finaliser raises, nobody can catch
+                del stream
+            case way:
+                raise AssertionError(way)
+
+    def _iterate(self) -> None:
+        world = self.world
+        with self._stream(check=False) as stream:
+            yielded = list(stream)
+            result = self.outcome.result = stream.result
+        observed = [entry.value for entry in world.log[self.outcome.began :] if entry.kind == "event"]
+        mine = [event.to_dict() for event in observed if event.run_id == result.run_id]
+        if world.make.watched and [event.to_dict() for event in yielded] != mine:
+            world.note("wrong", "the stream and the observer saw different events")
+
+    def _leave(self, stream: RunStream[Any]) -> None:
+        """Iterates some events and no more."""
+        for index, event in enumerate(stream):
+            if index == self.plan.leave_after and event.kind != "agent_end":
+                self.outcome.left = True
+                return
+
+    @staticmethod
+    def _result_of(stream: RunStream[Any]) -> RunResult[Any] | None:
+        try:
+            return stream.result
+        except InvalidState:
+            return None
+
+
+def carry_out(
+    world: World, plan: Plan, message: Message, answers: Mapping[str, Decision] | None = None
+) -> Outcome:
+    """Runs the plan the way it says, and keeps what came out."""
+    caller = Caller(world, plan, message, answers)
+    outcome = caller.outcome
+    world.steps.extend(plan.steps)
+    world.grumbles = plan.grumbles
+    world.arm(plan.faults, plan.moods, plan.offers)
+    with _cancelling(world):
+        try:
+            with warnings.catch_warnings(record=plan.way == "drop") as told:
+                warnings.simplefilter("always" if plan.way == "drop" else "error")
+                caller.take()
+            assert [each.category for each in told or ()] in ([], [ResourceWarning])
+        except RunError as error:
+            outcome.error, outcome.result = error, error.result
+        except BaseException as error:
+            outcome.error = error
+        finally:
+            world.disarm()
+    outcome.killed = world.revive()
+    return outcome
+
+
+@contextmanager
+def _cancelling(world: World) -> Generator[None]:
+    """SIGUSR1 cancels the agent's run."""
+
+    def handler(number: int, frame: FrameType | None) -> None:
+        world.agent.cancel("by a signal")
+
+    before = signal.signal(signal.SIGUSR1, handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+
+
+# What it is told
+
+
+def judge(world: World, plan: Plan, outcome: Outcome) -> None:
+    """What the caller is told agrees with the transcript and the log."""
+    error, result = outcome.error, outcome.result
+    run_id = world.run_id if result is None else result.run_id
+    problems = [] if result is None and outcome.left else controls(world, run_id, result)
+    assert not problems, problems
+    lost = [each for entry in world.log[outcome.began :] if (each := entry.kind) == "interrupt" and entry.value == "worker"]
+    if world.raised and not outcome.left and not (lost and result is not None and not result.ok):
+        assert error in world.raised, f"{world.raised} was swallowed: {error!r}, {result}"
+    if error in world.raised:
+        return
+    if error is None or isinstance(error, RunError):
+        assert outcome.left or result is not None or plan.way in LEAVING
+    elif isinstance(error, InvalidArgument | InvalidState):
+        assert world.stored() == outcome.stored, f"misuse changes nothing: {error}"
+    elif isinstance(error, GotatoError):
+        assert world.stored() == outcome.stored, f"{error!r} came out of a run that had begun"
+        assert set(world.fired) & {"os error", "store failure", "broken store"}, f"{error!r} came out of a run"
+    else:
+        assert isinstance(error, UNRULY), f"{error!r} came out of a run"
+    if result is not None:
+        assert_result(world, plan, result)
+        if isinstance(error, RunError):
+            assert not result.ok
+            assert result.status is not RunStatus.WAITING
+            assert (error.code, error.result) == (result.error.code if result.error else None, result)
+            assert error.__cause__ is result.error
+
+
+def assert_result(world: World, plan: Plan, result: RunResult[Any]) -> None:
+    """A result says what the log says."""
+    lines = _lines_of(world, result.run_id)
+    new = tuple(entry.value for entry in lines if entry.kind == "append")
+    assert new == result.new_messages
+    answers = [each for each in new if isinstance(each, AssistantMessage)]
+    asked = any(entry.kind in ("request", "rewritten") for entry in lines)
+    silent = result.ok and not result.stopped_by and isinstance(new[-1] if new else None, ToolMessage)
+    if silent and "final_answer" not in new[-1].result.metadata:
+        assert result.text == "", "silence after a result is an empty answer, and nothing is committed"
+    elif asked or new or not result.ok:
+        assert result.message == (answers[-1] if answers else None)
+    else:
+        assert result.message in list(world.kept.messages), "a redelivered task gets its answer"
+    _assert_ends(world, result, lines)
+    _assert_output(plan, result)
+    assert_waiting(world, result)
+
+
+def _assert_ends(world: World, result: RunResult[Any], lines: list[Entry]) -> None:
+    """Its status, error, metrics and record."""
+    mine = [entry.value for entry in lines if entry.kind == "event" and entry.value.run_id == result.run_id]
+    if world.makes[result.run_id].watched:
+        assert (mine[-1].status, mine[-1].usage) == (result.status, result.usage)
+        assert result.metrics.turns == len([event.turn for event in mine if event.kind == "turn_start"])
+        assert delivered(world, result.run_id) == []
+    ran = [entry for entry in world.log if entry.kind == "tool" and entry.value.run_id == result.run_id]
+    assert result.metrics.tool_calls >= len(ran)
+    limits = world.makes[result.run_id].limits
+    assert limits.max_turns is None or result.metrics.turns <= limits.max_turns + limits.wrap_up
+    assert limits.max_tool_calls is None or result.metrics.tool_calls <= limits.max_tool_calls
+    vetoes = [entry for entry in lines if entry.kind == "append" and getattr(entry.value, "text", "") == "not yet"]
+    assert limits.max_settle_vetoes is None or len(vetoes) <= limits.max_settle_vetoes
+    assert not result.stopped_by or result.ok
+    match result.status:
+        case RunStatus.COMPLETED | RunStatus.WAITING:
+            assert result.error is None
+        case RunStatus.LIMITED:
+            assert isinstance(result.error, LimitExceeded)
+            assert result.error.limit in LIMITS
+        case status:
+            assert isinstance(result.error, GotatoError), status
+    (record,) = [entry.value for entry in lines if entry.kind == "end_run" and entry.value.run_id == result.run_id]
+    late = set(world.fired) & {"os error", "store failure", "broken store"}  # telling of the end may itself fail the run
+    assert (late or record.status == result.status) and record.turns == result.metrics.turns
+    assert record.usage == result.usage
+
+
+def _lines_of(world: World, run_id: str) -> list[Entry]:
+    """What was written between the beginning of a run and that of the next."""
+    begun = [at for at, entry in enumerate(world.log) if entry.kind == "begin_run"]
+    first = next(at for at in begun if world.log[at].value == run_id)
+    return world.log[first : next((at for at in begun if at > first), None)]
+
+
+def _assert_output(plan: Plan, result: RunResult[Any]) -> None:
+    """There is an output of the right type, or the error why there is none."""
+    if plan.output is None or (result.ok and not result.stopped_by):
+        if result.ok:
+            assert isinstance(result.output, plan.output or type(None))
+        return
+    try:
+        kept = result.output
+    except GotatoError as error:
+        assert isinstance(error, RunError | InvalidState)
+        assert result.error is None or error.code == result.error.code != ErrorCode.INVALID_STATE
+    else:
+        assert result.ok and isinstance(kept, plan.output), "a run that gave no output has none"
+
+
+def assert_waiting(world: World, result: RunResult[Any]) -> None:
+    """A run that waits leaves open what waits and what stands behind it; any other leaves nothing that it opened."""
+    opened = open_calls(list(world.kept.messages))
+    undecided = [call for call in world.kept.waiting if call.key in opened and call.decision is None]
+    if result.status is RunStatus.WAITING:
+        assert list(result.waiting) == undecided != []
+        assert world.agent.status in ("waiting", "closed")
+    elif opened:  # it was to go on with what waited before it, and ended before it could
+        assert list(result.waiting) == undecided
+        assert not {message.id for message in result.new_messages} & {opened[0].rpartition(":")[0]}

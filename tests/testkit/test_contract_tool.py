@@ -1,0 +1,265 @@
+"""The suite for tools: ours keep it, and each of its tests is the one that a certain broken tool fails."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import Any
+
+import pytest
+
+from gotato_py import InvalidArgument, Pending, Tool, ToolContext, ToolSpec, Validator, tool
+from gotato_testkit import FakeTool, FaultPlan, FaultyTool, Stall
+from gotato_testkit.contracts import ToolContract
+
+from .suites import assert_breaks
+
+SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "array"}}, "required": ["city"]}
+
+
+class TestFakeTool(ToolContract):
+    """The fake tool keeps the promises of a tool."""
+
+    def make(self) -> Tool:
+        return FakeTool("find", {"row": 7})
+
+
+class TestFunctionTool(ToolContract):
+    """So does a function, with arguments that are converted."""
+
+    def make(self) -> Tool:
+        @tool
+        def weather(city: str, days: list[int] | None = None, use: ToolContext[object] | None = None) -> str:
+            """The weather in a city."""
+            return f"Sunny in {city} on {days}"
+
+        return weather
+
+    def arguments(self) -> Mapping[str, object]:
+        return {"city": "Oslo", "days": [1, 2]}
+
+
+class TestFaultyTool(ToolContract):
+    """So does a tool whose faults are yet to come."""
+
+    def make(self) -> Tool:
+        return FaultyTool(FakeTool("find"), FaultPlan())
+
+
+class TestPendingTool(ToolContract):
+    """So does a tool whose work goes on elsewhere."""
+
+    def make(self) -> Tool:
+        return FakeTool("order", Pending("ticket-7"))
+
+
+# tools that are broken, each in its own way
+
+
+class Good:
+    """A tool that keeps every promise; subclasses break one each."""
+
+    spec: Any = ToolSpec("find", "Finds.", SCHEMA)
+
+    def execute(self, use: ToolContext[object]) -> Any:
+        return "found"
+
+
+class NoSpec(Good):
+    """Has a dict for a spec."""
+
+    spec = dict[str, str]()
+
+
+class BadName(Good):
+    """Has a name with a space in it."""
+
+    spec = ToolSpec("find it", input_schema=SCHEMA)
+
+
+class UnknownKeyword(Good):
+    """Has a keyword that the kernel does not know."""
+
+    spec = ToolSpec("find", input_schema={"type": "object", "patternProperties": {}})
+
+
+class ListForArguments(Good):
+    """Wants a list."""
+
+    spec = ToolSpec("find", input_schema={"type": "array"})
+
+
+class OtherArguments(Good):
+    """Wants what it is not given."""
+
+    spec = ToolSpec("find", input_schema={"type": "object", "required": ["country"]})
+
+
+class ChangesItsSpec(Good):
+    """Becomes another tool."""
+
+    def execute(self, use: ToolContext[object]) -> Any:
+        self.spec = ToolSpec("find", "Finds again.", SCHEMA)
+        return "found"
+
+
+class ReturnsAGenerator(Good):
+    """Returns what is not there yet."""
+
+    def execute(self, use: ToolContext[object]) -> Any:
+        return (each for each in "found")
+
+
+class Raises(Good):
+    """Fails with arguments that it should take."""
+
+    def execute(self, use: ToolContext[object]) -> Any:
+        raise KeyError("row")
+
+
+class ChangesItsArguments(Good):
+    """Empties a list that it was given."""
+
+    def execute(self, use: ToolContext[object]) -> Any:
+        days: Any = use.arguments["days"]
+        days.clear()
+        return "found"
+
+
+class Asynchronous(Good):
+    """Wants to be awaited."""
+
+    async def execute(self, use: ToolContext[object]) -> Any:
+        return "found"
+
+
+class AsynchronousStream(Good):
+    """Wants to be iterated asynchronously."""
+
+    async def execute(self, use: ToolContext[object]) -> AsyncIterator[str]:
+        yield "found"
+
+
+class Deaf(Good):
+    """It waits for `release` alone, if the scope is `like`."""
+
+    release = threading.Event()
+
+    def __init__(self, like: Callable[[ToolContext[object]], bool]) -> None:
+        self.like = like
+
+    def execute(self, use: ToolContext[object]) -> Any:
+        if self.like(use):
+            self.release.wait(10)
+        return "found"
+
+
+class Suite(ToolContract):
+    """The suite for one of the tools above."""
+
+    patience = 0.2
+    pause = 0.0
+
+    def __init__(self, made: Callable[[], Any]) -> None:
+        self.made = made
+
+    def make(self) -> Tool:
+        made: Tool = self.made()
+        return made
+
+    def arguments(self) -> Mapping[str, object]:
+        return {"city": "Oslo", "days": [1, 2]}
+
+
+BREACHES: list[tuple[Callable[[], Any], list[str]]] = [
+    (Good, []),
+    (BadName, ["its_spec_can_be_used"]),
+    (OtherArguments, ["its_arguments_fit_its_schema", "a_call_has_a_result"]),
+    (ChangesItsSpec, ["its_spec_stays_the_same"]),
+    (ReturnsAGenerator, ["a_call_has_a_result"]),
+    (Raises, ["a_call_has_a_result"]),
+    (ChangesItsArguments, ["its_arguments_are_left_as_they_were"]),
+    (Asynchronous, ["nothing_is_asynchronous", "a_call_has_a_result"]),
+    (AsynchronousStream, ["nothing_is_asynchronous", "a_call_has_a_result"]),
+]
+
+
+@pytest.mark.filterwarnings("ignore:coroutine")
+@pytest.mark.parametrize(("made", "expected"), BREACHES, ids=lambda each: getattr(each, "__name__", ""))
+def test_each_promise_is_checked(made: Callable[[], Any], expected: list[str]) -> None:
+    """A tool that breaks one promise fails the test of that promise, and no other but what follows from it."""
+    assert_breaks(Suite(made), *expected)
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (NoSpec, "NoSpec.spec is a dict, not a ToolSpec"),
+        (UnknownKeyword, "an input_schema that cannot be checked"),
+        (ListForArguments, "does not describe an object"),
+        (type("Idle", (), {"spec": Good.spec}), "Idle has no method execute"),
+    ],
+)
+def test_a_spec_that_cannot_be_used_is_told_of(made: Callable[[], Any], said: str) -> None:
+    """What no agent would take is said in words."""
+    with pytest.raises(AssertionError, match=said):
+        Suite(made).test_its_spec_can_be_used()
+
+
+def test_another_compiler_may_take_the_schema() -> None:
+    """`compile` is what the agent's `schema_compiler` would be."""
+
+    class Full(Suite):
+        def compile(self, schema: Mapping[str, object]) -> Validator:
+            return lambda value: None
+
+    Full(UnknownKeyword).test_its_spec_can_be_used()
+    with pytest.raises(InvalidArgument):
+        Suite(UnknownKeyword).test_its_arguments_fit_its_schema()
+
+
+@pytest.mark.parametrize(
+    ("like", "test"),
+    [
+        (lambda use: use.scope.reason == "before the call", "a_scope_that_has_ended_ends_the_call"),
+        (lambda use: use.scope.wait(0.05) and use.scope.reason == "while it runs", "a_cancel_ends_the_call"),
+        (lambda use: use.deps == "never", "a_call_returns"),
+    ],
+)
+def test_a_call_that_does_not_end_is_told_of(like: Callable[[ToolContext[object]], bool], test: str) -> None:
+    """A call that hears no end of its scope, or never returns, is given up after `patience`."""
+
+    class Told(Suite):
+        def deps(self) -> object:
+            return "never" if test == "a_call_returns" else None
+
+    Deaf.release.clear()
+    try:
+        with pytest.raises(AssertionError, match=r"no end within 0\.2 s"):
+            getattr(Told(lambda: Deaf(like)), f"test_{test}")()
+    finally:
+        Deaf.release.set()
+
+
+def test_a_call_that_ends_late_fails_nothing_else() -> None:
+    """A tool that hears no cancel keeps its other promises."""
+    Deaf.release.clear()
+    try:
+        like = lambda use: use.scope.wait(0.05) and use.scope.reason == "while it runs"  # noqa: E731
+        assert_breaks(Suite(lambda: Deaf(like)), "a_cancel_ends_the_call")
+    finally:
+        Deaf.release.set()
+
+
+def test_a_tool_that_blocks_may_do_so_until_its_scope_ends() -> None:
+    """A stall that ends with the scope keeps the promise."""
+    suite = Suite(lambda: FakeTool("find", Stall()))
+    suite.test_a_scope_that_has_ended_ends_the_call()
+    suite.test_a_cancel_ends_the_call()
+
+
+def test_the_suite_asks_for_make() -> None:
+    """Without `make` the suite says what is missing, and by default it calls without arguments."""
+    with pytest.raises(NotImplementedError, match="needs make"):
+        ToolContract().test_a_call_returns()
+    assert (ToolContract().arguments(), ToolContract().deps()) == ({}, None)

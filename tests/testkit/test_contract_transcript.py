@@ -1,0 +1,171 @@
+"""The suite for transcripts: ours keep it, and each of its tests is the one that a certain broken one fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gotato_py import MemoryTranscript, Transcript
+from gotato_testkit import FaultPlan, FaultyTranscript
+from gotato_testkit.contracts import TranscriptContract
+
+from . import transcripts as made
+from .suites import assert_breaks, broken_by
+
+
+class TestMemoryTranscript(TranscriptContract):
+    """The transcript in memory keeps the promises of a transcript."""
+
+    def make(self) -> Transcript:
+        return MemoryTranscript()
+
+
+class TestFaultyTranscript(TranscriptContract):
+    """So does one whose faults are yet to come."""
+
+    def make(self) -> Transcript:
+        return FaultyTranscript(MemoryTranscript(), FaultPlan())
+
+
+class TestFileTranscript(TranscriptContract):
+    """So does one that keeps its history, opened again and again."""
+
+    persistent = True
+    examples = 10
+
+    @pytest.fixture(autouse=True)
+    def place(self, tmp_path: Path) -> None:
+        """One file for each test."""
+        self.path = tmp_path / "messages.json"
+
+    def make(self) -> Transcript:
+        return made.FileTranscript(self.path)
+
+
+class Minimal:
+    """A transcript without any optional member."""
+
+    def __init__(self) -> None:
+        kept = MemoryTranscript()
+        self.append, self.mark_started, self.mark_waiting = kept.append, kept.mark_started, kept.mark_waiting
+        self._kept = kept
+
+    messages: Any = property(lambda self: self._kept.messages)
+    started: Any = property(lambda self: self._kept.started)
+    waiting: Any = property(lambda self: self._kept.waiting)
+
+
+class Refusing(MemoryTranscript):
+    """A transcript that never replaces anything."""
+
+    def replace(self, compaction: object) -> bool:
+        return False
+
+
+class Suite(TranscriptContract):
+    """The suite for one transcript."""
+
+    examples = 2
+
+    def __init__(self, make: Callable[[], Transcript], *, persistent: bool = False) -> None:
+        self.made = make
+        self.persistent = persistent
+
+    def make(self) -> Transcript:
+        return self.made()
+
+
+@pytest.mark.parametrize("make", [Minimal, Refusing])
+def test_optional_members_are_optional(make: Callable[[], Transcript]) -> None:
+    """A transcript without them, or one that does not replace, keeps the promises."""
+    assert broken_by(Suite(make)) == {}
+
+
+IN_MEMORY: list[tuple[Callable[[], Transcript], str]] = [
+    (made.LosesMetadata, "what_is_appended_is_kept"),
+    (made.GivesItsOwnIds, "append_returns_the_message_with_its_id"),
+    (made.CountsIds, "append_gives_ids_that_differ"),
+    (made.TakesAnything, "append_refuses_what_is_no_message"),
+    (made.KeepsWhatItRefuses, "append_refuses_what_is_no_message"),
+    (made.OddView, "a_view_is_a_sequence"),
+    (made.OpenView, "a_view_cannot_be_changed"),
+    (made.Copies, "reading_does_not_copy_the_history"),
+    (made.TornForReaders, "any_thread_may_read_while_one_writes"),
+    (made.ForgetsStartsWithAResult, "a_started_call_is_remembered"),
+    (made.ForgetsStarts, "a_started_call_is_remembered"),
+    (made.AddsWaitingCalls, "waiting_calls_are_remembered"),
+    (made.WaitsForEver, "nothing_waits_once_the_conversation_has_gone_on"),
+    (made.SwapsAnAgentsWords, "an_agent_runs_on_it"),
+    (made.ForgetsTheRest, "a_summary_takes_the_place_of_what_it_covers"),
+    (made.TellsNoCompactions, "a_summary_takes_the_place_of_what_it_covers"),
+    (made.ChangesItsList, "a_view_outlives_a_compaction"),
+    (made.ForgetsTheLastUser, "a_summary_remembers_the_last_user_message"),
+    (made.ForgetsAnEarlierLastUser, "a_summary_remembers_the_last_user_message"),
+    (made.TakesAnUnknownEnd, "an_unknown_end_is_refused"),
+    (made.ChangesWhatItRefuses, "an_unknown_end_is_refused"),
+    (made.TakesAnEmptySummary, "an_empty_summary_is_refused"),
+    (made.CutsABatch, "a_cut_through_a_batch_is_refused"),
+    (made.CutsBehindAnOpenCall, "a_cut_behind_an_open_call_is_refused"),
+    (made.OneRunOnly, "runs_follow_one_another"),
+    (made.NoRecords, "runs_follow_one_another"),
+]
+
+
+@pytest.mark.parametrize(("make", "expected"), IN_MEMORY, ids=lambda each: getattr(each, "__name__", ""))
+def test_each_promise_is_checked(make: Callable[[], Transcript], expected: str) -> None:
+    """A transcript that breaks one promise fails the test of that promise, and no other."""
+    assert_breaks(Suite(make), expected)
+
+
+def test_a_view_that_grows_is_told_of() -> None:
+    """A view that shows later messages fails wherever views are held, first of all in the test of that."""
+    found = broken_by(Suite(made.LiveView))
+    assert set(found) == {"test_a_view_stays_as_it_was", "test_a_view_outlives_a_compaction"}
+    assert found["test_a_view_stays_as_it_was"].found == "a view of 1 messages that shows 2 after an append"
+
+
+ON_DISK: list[tuple[Callable[[Path], Transcript], str]] = [
+    (made.LosesTheTail, "messages_are_there_after_reopening"),
+    (made.CountsFromOne, "ids_are_new_after_reopening"),
+    (made.ForgetsStartsOnDisk, "started_marks_are_there_after_reopening"),
+    (made.StartsAll, "started_marks_are_there_after_reopening"),
+    (made.ForgetsDecisions, "waiting_calls_are_there_after_reopening"),
+    (made.ForgetsCompactions, "compactions_are_there_after_reopening"),
+    (made.ForgetsTheUser, "an_agent_goes_on_after_reopening"),
+]
+REOPENING = {name for name in dir(TranscriptContract) if name.endswith("after_reopening")}
+
+
+@pytest.mark.parametrize(("make", "expected"), ON_DISK, ids=lambda each: getattr(each, "__name__", ""))
+def test_each_promise_of_a_place_is_checked(make: Callable[[Path], Transcript], expected: str, tmp_path: Path) -> None:
+    """A transcript that loses something between two openings fails the test of that."""
+    found: dict[str, str] = {}
+    for name in sorted(REOPENING):
+        suite = Suite(lambda name=name: make(tmp_path / name), persistent=True)  # type: ignore[misc]
+        try:
+            getattr(suite, name)()
+        except AssertionError as broken:
+            found[name] = str(broken)
+    assert set(found) == {f"test_{expected}"}, found
+
+
+def test_all_tests_may_use_one_place(tmp_path: Path) -> None:
+    """Whatever the tests before have left in it; what has a `close` is closed, so that it can be opened again."""
+    opened: list[made.FileTranscript] = []
+
+    def make() -> Transcript:
+        opened.append(made.FileTranscript(tmp_path / "messages.json"))
+        return opened[-1]
+
+    assert broken_by(Suite(make, persistent=True)) == {}
+    assert len(opened) > 20
+    assert all(each.closed for each in opened)
+
+
+def test_the_suite_asks_for_make() -> None:
+    """Without `make` the suite says what is missing."""
+    with pytest.raises(NotImplementedError, match="needs make"):
+        TranscriptContract().test_a_view_is_a_sequence()
