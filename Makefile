@@ -5,7 +5,7 @@ PYTHON ?= python3
 .PHONY: help venv check test cov bench all
 
 help:  ## print these targets
-	@sed -n 's/^\([a-z]*\):.*## */\1\t/p' $(firstword $(MAKEFILE_LIST))
+	@sed -n 's/^\([a-z-]*\):.*## */\1\t/p' $(firstword $(MAKEFILE_LIST))
 
 venv:  ## make .venv with everything a developer needs
 	python3 -m venv .venv

@@ -65,7 +65,12 @@ class CallAssembler:
         yield from self._extend(call, fragment)
 
     def add_legacy(self, function: Object) -> Iterator[ToolCallDelta]:
-        """`delta.function_call`, the deprecated form: one call, without id and index."""
+        """`delta.function_call`, the deprecated form: one call, without id and index.
+
+        Some servers (llama-cpp-python) say each call in both forms; then the other one counts.
+        """
+        if self._calls and "function_call" not in self._by_index:
+            return iter(())
         return self.add({"index": "function_call", "function": function})
 
     def finish(self, cut: bool) -> Iterator[ToolCall]:

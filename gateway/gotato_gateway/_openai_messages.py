@@ -130,7 +130,7 @@ def _assistant(message: AssistantMessage, wire: Sequence[str], quirks: Quirks, o
         if not message.tool_calls:
             return
         text = ""
-    sent: Object = {"role": "assistant", "content": text or None}
+    sent: Object = {"role": "assistant", "content": text or (None if quirks.null_content else "")}
     sent.update(_reasoning(message.parts, quirks, origin))
     if message.tool_calls:
         sent["tool_calls"] = [_call(call, wire_id) for call, wire_id in zip(message.tool_calls, wire, strict=True)]

@@ -24,6 +24,7 @@ class Quirks:
     - `tool_ids`: "openai" (40 characters), "mistral" (9 letters and digits), "keep" (as they came).
     - `bridge_after_tool`: an assistant's word has to stand between a tool's result and a user message.
     - `tools_for_history`: calls in the history need tools declared, even when none may be called.
+    - `null_content`: an answer of calls alone has null for its text; else it has an empty one (llama-cpp-python).
     - `images`: the server takes pictures; else a line of text says that one was left out.
     - `file_urls`: files may be given by URL.
     - `response_schema`, `strict_schema`: it takes a JSON Schema for the answer; it can be held to it strictly.
@@ -40,6 +41,7 @@ class Quirks:
     tool_ids: Literal["openai", "mistral", "keep"] = "keep"
     bridge_after_tool: bool = False
     tools_for_history: bool = False
+    null_content: bool = True
     images: bool = True
     file_urls: bool = False
     response_schema: bool = True

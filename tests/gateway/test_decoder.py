@@ -261,3 +261,20 @@ def test_think_tags_in_an_answer() -> None:
         Done,
     ]
     assert decoded(chunk("<think>hm</think>yes"), chunk(finish="stop")).text == "<think>hm</think>yes"
+
+
+def test_a_call_in_both_forms_is_one_call() -> None:
+    """A server that says each call as `tool_calls` and as the deprecated `function_call` made one call, not two."""
+    function = {"name": "weather", "arguments": '{"city": "Oslo"}'}
+    both = {
+        "tool_calls": [{"index": 0, "id": "c1", "type": "function", "function": function}],
+        "function_call": function,
+    }
+    pieces = [
+        {"choices": [{"index": 0, "delta": both}]},
+        {"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]},
+    ]
+    decoder = ChatDecoder(Quirks(), origin="openai-chat:m")
+    events = [event for piece in pieces for event in decoder.feed(json.dumps(piece), "")]
+    calls = Answer([*events, *decoder.feed("[DONE]", ""), *decoder.finish()]).calls
+    assert [(call.id, call.arguments) for call in calls] == [("c1", function["arguments"])]

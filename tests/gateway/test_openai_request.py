@@ -265,3 +265,10 @@ def test_ids_are_legal_at_a_host_that_is_not_known() -> None:
     assert len(set(ids)) == len(odd)
     assert all(re.fullmatch(r"[A-Za-z0-9_.:-]{1,64}", each) for each in ids)
     assert (ids[8], *ids[10:]) == ("x" * 64, "functions.look:0", "call_1")
+
+
+def test_an_answer_of_calls_alone_has_no_text() -> None:
+    """Its content is null, or an empty text for servers that take no null."""
+    history = (UserMessage("hi"), AssistantMessage("", [ToolCall("c", "f")]), ToolMessage(ToolResult("c", "ok", "1")))
+    told = [sent(ModelRequest(messages=history), Quirks(null_content=null)) for null in (True, False)]
+    assert [each["messages"][1]["content"] for each in told] == [None, ""]
