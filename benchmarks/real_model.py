@@ -28,7 +28,7 @@ import requests
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / folder) for folder in ("gotato_py", "gateway", "testkit")]  # a bare clone is enough
 
-from gotato_gateway import OpenAIChat  # noqa: E402  # found by the lines above
+from gotato_gateway import OpenAIChat, Quirks  # noqa: E402  # found by the lines above
 from gotato_py import Agent, Limits, ModelOptions, RunResult, RunStatus  # noqa: E402  # as above
 from gotato_testkit import outline  # noqa: E402  # as above
 

@@ -159,10 +159,10 @@ class AnswersOnce(Good):
         self.answered.once = True
 
 
-class ListOfCapabilities(Good):
-    """Has a list for a frozenset."""
+class TupleOfCapabilities(Good):
+    """Has a tuple for a frozenset."""
 
-    capabilities = list[str]()
+    capabilities = ("images",)
 
 
 class NoName(Good):
@@ -295,7 +295,7 @@ BREACHES: list[tuple[Callable[[], Good], list[str]]] = [
     (Silent, ["an_answer_says_something"]),
     (ChangesTheRequest, ["the_request_is_left_as_it_was"]),
     (AnswersOnce, ["the_same_request_may_be_sent_again"]),
-    (ListOfCapabilities, ["optional_attributes_are_of_their_types"]),
+    (TupleOfCapabilities, ["optional_attributes_are_of_their_types"]),
     (NoName, ["optional_attributes_are_of_their_types"]),
     (SendsWhenCancelled, ["a_cancelled_scope_sends_nothing"]),
     (AnswersWhenCancelled, ["a_cancelled_scope_sends_nothing"]),

@@ -66,9 +66,9 @@ class Good:
 
 
 class NoSpec(Good):
-    """Has a dict for a spec."""
+    """Has a name for a spec."""
 
-    spec = dict[str, str]()
+    spec = "find"
 
 
 class BadName(Good):
@@ -194,7 +194,7 @@ def test_each_promise_is_checked(made: Callable[[], Any], expected: list[str]) -
 @pytest.mark.parametrize(
     ("made", "said"),
     [
-        (NoSpec, "NoSpec.spec is a dict, not a ToolSpec"),
+        (NoSpec, "NoSpec.spec is a str, not a ToolSpec"),
         (UnknownKeyword, "an input_schema that cannot be checked"),
         (ListForArguments, "does not describe an object"),
         (type("Idle", (), {"spec": Good.spec}), "Idle has no method execute"),

@@ -374,8 +374,7 @@ class LosesTheTail(FileTranscript):
 
     def opened(self, kept: dict[str, Any]) -> dict[str, Any]:
         told = kept["messages"]
-        lost = len(told) > 1 and told[-1]["role"] == "tool"
-        return {**kept, "messages": told[:-1]} if lost and "started" not in kept else kept
+        return {**kept, "messages": told[:-1]} if told and told[-1].get("metadata") else kept
 
 
 class CountsFromOne(FileTranscript):
