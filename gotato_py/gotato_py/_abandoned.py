@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from threading import Thread
-
+from ._crew import Job
 from ._value import value
 
 
@@ -27,16 +26,16 @@ class Abandoned:
     __slots__ = ("_calls",)
 
     def __init__(self) -> None:
-        self._calls: dict[str, tuple[AbandonedCall, Thread]] = {}  # by key: a closing that is done again adds nothing
+        self._calls: dict[str, tuple[AbandonedCall, Job]] = {}  # by key: a closing that is done again adds nothing
 
-    def add(self, call: AbandonedCall, thread: Thread) -> None:
+    def add(self, call: AbandonedCall, job: Job) -> None:
         """Remembers a call that was given up."""
         self.alive()  # nobody may ever ask: the dead are not kept for ever
-        self._calls[call.key] = call, thread
+        self._calls[call.key] = call, job
 
     def alive(self) -> tuple[AbandonedCall, ...]:
         """Those whose threads still run."""
-        for key, (_, thread) in list(self._calls.items()):
-            if not thread.is_alive():
+        for key, (_, job) in list(self._calls.items()):
+            if not job.lives:
                 self._calls.pop(key, None)
         return tuple([call for call, _ in list(self._calls.values())])

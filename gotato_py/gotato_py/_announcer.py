@@ -60,6 +60,7 @@ class Announcer:
         "_setup",
         "_telling",
         "_time",
+        "joined",
         "last",
         "last_told",
         "left",
@@ -78,6 +79,7 @@ class Announcer:
         self.outbox: deque[Event] | None = deque() if streaming else None
         self._listeners = self._observers if self.outbox is None else (self.outbox.append, *self._observers)
         self.open: dict[str, Any] = {}  # "agent", "turn", "message", the keys of tools: each with its start event
+        self.joined = False  # whether somebody came after agent_start
         self.last: Event | None = None  # agent_end
         self.sequence = 0
         self.turn = 0
@@ -102,7 +104,7 @@ class Announcer:
     @property
     def is_open(self) -> bool:
         """Whether agent_start was told, or somebody came later, and agent_end was not told."""
-        return "agent" in self.open
+        return "agent" in self.open or (self.joined and self.last is None)
 
     @property
     def is_over(self) -> bool:
@@ -193,8 +195,7 @@ class Announcer:
 
         Those who come `late`, after the run has begun, get its `agent_end` too, though nobody saw its start.
         """
-        if late:
-            self.open.setdefault("agent", None)
+        self.joined = self.joined or late  # not in `open`, whose other entries are the run's thread's alone
         own = self._observers if self.outbox is None else (self.outbox.append, *self._observers)
         self._listeners = (*subscribers, *own)
         return bool(self._listeners)

@@ -34,7 +34,9 @@ def run_batch(run: Run, message: AssistantMessage) -> Iterable[Event]:
     if cut is not None:
         why = f"{cut} and may be incomplete; none of its calls was executed"
         for index, call in enumerate(message.tool_calls):
-            commit_result(run, refused(call, f"{message.id}:{index}", ToolResultStatus.NOT_RUN, why))
+            finish_unrun(run, call, index, refused(call, f"{message.id}:{index}", ToolResultStatus.NOT_RUN, why))
+        if run.failure is not None:
+            raise run.failure
         if run.cut == 2:
             text = "two answers in a row were cut off by max_tokens inside their calls"
             raise Ending(RunStatus.LIMITED, LimitExceeded(text, limit="max_tokens"))

@@ -20,10 +20,10 @@ from ._waiting import question
 from .decisions import Ask, Block, Deny
 from .events import ToolExecutionStart
 from .messages import ToolResult
-from .normalise import bound_parts
 from .parts import TextPart, ToolCall, ToolResultStatus, Usage
 from .records import WaitingCall
 from .scope import Scope
+from .tool_spec import ToolEffect
 from .tools import ToolContext, drop_progress
 
 Ready = tuple[BoundTool, ToolContext[object], Mapping[str, object], Mapping[str, object]]
@@ -99,9 +99,13 @@ def finish_unrun(run: Run, call: ToolCall, index: int, result: ToolResult) -> No
     """Commits the result of a call that does not run."""
     use = None
     if run.setup.points.after_tool:
+        record = run.waiting.get(result.key)
+        shown = None if record is None else record.arguments
+        known = run.toolset.prepare(call, run.setup.interrupts, shown)  # so that it is seen with its arguments
+        arguments, effect = (EMPTY, ToolEffect.UNSPECIFIED) if isinstance(known, str) else (known[1], known[0].spec.effect)
         use = ToolContext[object](
-            call.name, EMPTY, run_id=run.id, turn=run.turn, call_id=call.id, key=result.key, index=index,
-            scope=run.scope, deps=run.deps,
+            call.name, arguments, run_id=run.id, turn=run.turn, call_id=call.id, key=result.key, index=index,
+            effect=effect, scope=run.scope, deps=run.deps,
         )  # fmt: skip
     finish(run, use, call.name, call.arguments, result)
 
@@ -134,7 +138,7 @@ def run_here(run: Run, call: ToolCall, ready: Ready) -> None:
 
 
 def start_worker(run: Run, call: ToolCall, ready: Ready, timeout: float | None) -> None:
-    """Starts the tool on a worker thread, after `begin`, or commits why it cannot be started."""
+    """Starts the tool on a worker thread, after `begin`."""
     bound, seen, arguments, converted = ready
     setup = run.setup
     crew = run.crew = run.crew or Crew(run.scope)
@@ -147,13 +151,12 @@ def start_worker(run: Run, call: ToolCall, ready: Ready, timeout: float | None) 
         lambda usage: None if job.given_up else run.charged.append(usage),
     )  # fmt: skip
     work = partial(perform, bound, use, converted, setup.interrupts, setup.bounds.result_bytes)
-    job = Job(call, canonical(arguments), use, timeout, work, setup.time())
-    try:
-        crew.start(job)
-    except RuntimeError as error:
-        result = refused(call, use.key, ToolResultStatus.NOT_RUN, f"no thread could be started for it ({error})")
-        end_execution(run, use.key, result.status, "")
-        finish(run, use, call.name, job.arguments, result)
+    job = Job(call, canonical(arguments), use, timeout, work, partial(_unstarted, call, seen.key), setup.time())
+    crew.start(job)
+
+
+def _unstarted(call: ToolCall, key: str, error: BaseException) -> tuple[ToolResult, str]:
+    return refused(call, key, ToolResultStatus.NOT_RUN, f"no thread could be started for it ({error})"), ""
 
 
 def take(run: Run, crew: Crew, job: Job) -> None:
@@ -193,7 +196,6 @@ def finish(run: Run, use: ToolContext[object] | None, name: str, arguments: str,
         run.count(run.charged.popleft())
     if use is not None and run.setup.points.after_tool:
         result = after_tool(run, use, result)
-        result = replace(result, parts=bound_parts(result.parts, run.setup.bounds.result_bytes))
     most = run.setup.limits.max_repeated_calls
     count = 0
     if most is not None:

@@ -82,10 +82,13 @@ def _release_crew(run: Run) -> None:
     crew = run.crew
     if crew is None:
         return
-    crew.wind_down(0.0 if run.interrupted and not run.given_up else GRACE_S)
+    crew.wind_down(GRACE_S)
     for job in crew.running:
+        key = job.use.key
         if job.outcome is not None:
-            run.unsaved[job.use.key] = job.outcome[0]
+            run.unsaved[key], exception = job.outcome
+            if key in run.executing:
+                end_execution(run, key, run.unsaved[key].status, exception)
         elif job.given_up:
             abandon(run, job)
     crew.close()
@@ -125,9 +128,9 @@ def end_execution(run: Run, key: str, status: ToolResultStatus, exception: str) 
 
 def abandon(run: Run, job: Job) -> None:
     """Lists a call that was given up while its thread runs on."""
-    if run.abandoned is not None and job.thread is not None:
+    if run.abandoned is not None:
         call = AbandonedCall(job.use.name, job.use.key, job.call.id, run.id, job.started_at)
-        run.abandoned.add(call, job.thread)
+        run.abandoned.add(call, job)
 
 
 def announce_answer(run: Run, message: AssistantMessage) -> None:
@@ -193,6 +196,8 @@ def close_run(run: Run, release: Callable[[Run, Event | None], None]) -> None:
     _close_open(run)
     for key in list(run.executing):
         end_execution(run, key, ToolResultStatus.CANCELLED, _exception_name(run.error))
+    while run.charged:
+        run.count(run.charged.popleft())
     close_turn(run)
     known = {message.id for message in run.committed}
     run.undelivered = tuple(message for message in queued if message.id not in known)

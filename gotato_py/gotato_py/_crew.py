@@ -5,6 +5,7 @@ All state changes in the thread of the run. A worker only fills in its own job a
 
 from __future__ import annotations
 
+from _thread import start_new_thread
 from collections.abc import Callable
 from contextvars import copy_context
 from math import inf
@@ -31,8 +32,8 @@ class Job:
     """
 
     __slots__ = (
-        "arguments", "call", "deadline", "given_up", "outcome", "raised", "started_at", "stops_at", "thread",
-        "timed_out", "timeout", "use", "work",
+        "arguments", "call", "deadline", "ended", "given_up", "outcome", "raised", "started_at", "stops_at", "thread",
+        "timed_out", "timeout", "unstarted", "use", "work",
     )  # fmt: skip
 
     def __init__(
@@ -41,7 +42,8 @@ class Job:
         arguments: str,
         use: ToolContext[object],
         timeout: float | None,
-        work: Callable[[], tuple[ToolResult, str]],
+        work: Callable[[], Outcome],
+        unstarted: Callable[[BaseException], Outcome],
         started_at: float,
     ) -> None:
         self.call = call
@@ -49,8 +51,10 @@ class Job:
         self.use = use
         self.timeout = timeout
         self.work = work
+        self.unstarted = unstarted  # what it comes to where no thread can be had
         self.deadline = inf if timeout is None else monotonic() + timeout
-        self.outcome: tuple[ToolResult, str] | None = None
+        self.ended = False  # the tool will do nothing more
+        self.outcome: Outcome | None = None
         self.raised: BaseException | None = None
         self.stops_at: float | None = None  # when it is given up
         self.timed_out = False
@@ -59,9 +63,10 @@ class Job:
         self.thread: Thread | None = None
 
     @property
-    def is_done(self) -> bool:
-        """Whether the tool has ended."""
-        return self.outcome is not None or self.raised is not None
+    def lives(self) -> bool:
+        """Whether its thread still runs; a thread alone could be told wrongly, by an interrupt that came while it was
+        asked before."""
+        return not self.ended or (self.thread is not None and self.thread.is_alive())
 
     def stop(self, now: float, *, run_ended: bool) -> None:
         """Ends the scope of the tool, which has the grace from now on to end by itself."""
@@ -77,16 +82,37 @@ class Job:
             self.thread.join(GRACE_S)
 
 
+Outcome = tuple[ToolResult, str]
+"""The result of a call, and the name of what its tool raised or ""."""
 Mail = SimpleQueue[Job | tuple[Job, str] | None]
 """What workers post: a job that has ended, progress of one; None when the scope of the run has ended."""
 
 
+def _start(job: Job, mail: Mail) -> None:
+    """Starts the worker, in a thread of its own that ends with it: where a signal can raise an interrupt, in the main
+    thread, `Thread.start` would lose it, or leave a lock behind that its thread then waits for (tried on 3.11)."""
+    try:
+        if job.thread is not None:
+            job.thread.start()
+    except BaseException as error:  # RuntimeError and MemoryError: there is no room for a thread
+        _refuse(job, mail, error)
+
+
+def _refuse(job: Job, mail: Mail, error: BaseException) -> None:
+    job.thread = None
+    job.outcome = job.unstarted(error)
+    job.ended = True
+    mail.put(job)
+
+
 def _do(job: Job, mail: Mail) -> None:
     try:
-        job.outcome = job.work()
+        if not job.given_up:  # before its thread had begun
+            job.outcome = job.work()
     except BaseException as raised:  # an interrupt; it ends the run when the job is taken
         job.raised = raised
     finally:
+        job.ended = True
         mail.put(job)
 
 
@@ -103,17 +129,16 @@ class Crew:
         self._unregister = scope.on_end(lambda: self.mail.put(None))
 
     def start(self, job: Job) -> None:
-        """Starts the job. Raises RuntimeError where no thread can be had; then it has not started."""
+        """Starts the job. Where no thread can be had it ends at once, as its `unstarted` tells."""
         context = copy_context()
         name = f"gotato tool {job.use.name[:40]}"
         job.thread = Thread(target=context.run, args=(_do, job, self.mail), name=name, daemon=True)
         self._look_at = 0.0
         self.running.append(job)
         try:
-            job.thread.start()
-        except RuntimeError:
-            self.running.remove(job)
-            raise
+            start_new_thread(_start, (job, self.mail))
+        except RuntimeError as error:
+            _refuse(job, self.mail, error)
 
     def has_thread(self, ident: int) -> bool:
         """Whether the thread is one of these workers."""
@@ -147,7 +172,7 @@ class Crew:
                 ahead = min(ahead, _LOOK_AGAIN_S)
         look_at = now + ahead
         for job in self.running:
-            if job.is_done:
+            if job.ended:
                 continue
             if job.stops_at is None and (ended or job.deadline <= now):
                 job.stop(now, run_ended=ended)
@@ -164,13 +189,13 @@ class Crew:
         until = monotonic() + grace
         for job in self.running:
             job.use.scope.cancel("the run has ended")
-        while not all(job.is_done for job in self.running) and (left := until - monotonic()) > 0:
+        while not all(job.ended for job in self.running) and (left := until - monotonic()) > 0:
             try:
                 self.mail.get(timeout=left)
             except Empty:
                 break
         for job in self.running:
-            job.given_up = not job.is_done
+            job.given_up = not job.ended
             if not job.given_up:
                 job.join()
 

@@ -17,6 +17,7 @@ from ._structured import Output
 from ._view import count_compactions
 from ._waiting import answered, expire, open_records, to_show, undecided
 from .checks import RequestHistory
+from .compaction import LAST_USER
 from .errors import InvalidArgument, InvalidState
 from .messages import AssistantMessage, Message, ToolMessage, UserMessage
 from .parts import ReasoningPart, StopReason, TextPart
@@ -149,8 +150,14 @@ def _redeliver(run: Run, messages: Sequence[Message], at: int, *, waits: bool) -
 
 
 def position_of(messages: Sequence[Message], message_id: str) -> int | None:
-    """Where the message with that id is."""
-    return next((at for at in range(len(messages) - 1, -1, -1) if messages[at].id == message_id), None)
+    """Where the message with that id is, or the summary that stands for it."""
+    return next((at for at in range(len(messages) - 1, -1, -1) if _stands_for(messages[at], message_id)), None)
+
+
+def _stands_for(message: Message, message_id: str) -> bool:
+    if message.id == message_id:
+        return True
+    return isinstance(message, UserMessage) and message.metadata.get(LAST_USER) == message_id
 
 
 def _answer_behind(messages: Sequence[Message], at: int) -> AssistantMessage | None:

@@ -7,6 +7,8 @@ from ._run import Run
 from ._value import of_defaults
 from .decisions import Allow, Ask, Block
 from .errors import ExtensionFailure
+from .messages import ToolResult
+from .normalise import bound_parts
 from .tools import ToolContext
 
 _ALLOW: Allow | Ask | Block = of_defaults(Allow)
@@ -22,12 +24,19 @@ def gate(run: Run, use: ToolContext[object]) -> Allow | Ask | Block:
         except ExtensionFailure:
             return Block(f"{hook.extension.name} failed")
         if isinstance(decided, Block):
-            return decided
+            return decided if decided.result is None else _bounded(run, decided)
         if isinstance(decided, Ask) and verdict is _ALLOW:
             verdict = decided
     if run.scope.cancelled:
         run.scope.check()
     return verdict
+
+
+def _bounded(run: Run, block: Block) -> Block:
+    """The same, no larger than the result of a tool may be."""
+    shown = block.result
+    parts = shown.parts if isinstance(shown, ToolResult) else shown or ()
+    return Block(block.reason, bound_parts(parts, run.setup.bounds.result_bytes))
 
 
 def _decision(returned: object) -> Allow | Ask | Block:

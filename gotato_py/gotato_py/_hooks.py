@@ -15,8 +15,9 @@ from .context import TurnView
 from .decisions import Accept, Reject
 from .errors import Cancelled, DeadlineExceeded, ExtensionFailure, GotatoError, InvalidArgument
 from .extensions import Hook
-from .messages import AssistantMessage, Message, ToolMessage, ToolResult, UserMessage
+from .messages import AssistantMessage, Message, ToolMessage, ToolResult, UserMessage, text_of
 from .model_errors import ContextOverflow
+from .normalise import bound_parts
 from .parts import TextPart
 from .tools import ToolContext
 
@@ -42,20 +43,20 @@ def consult(run: Run, hook: Hook, given: tuple[object, ...], read: Callable[[obj
         run.announcer.tell_failure(hook.extension, hook.point, raised)
         if hook.extension.advisory:
             return otherwise
-        said = f": {raised}" if isinstance(raised, GotatoError | _Wrong) else ""
+        said = f": {raised}" if isinstance(raised, GotatoError | WrongReturn) else ""
         text = f"extension {hook.extension.name} failed at {hook.point} ({type(raised).__name__}){said}"
         raise ExtensionFailure(text, operation="Agent.run", cause=raised) from raised
     finally:
         catch_compactions(run)
 
 
-class _Wrong(TypeError):
+class WrongReturn(TypeError):
     """An extension returned what its point cannot take."""
 
 
 def wrong_return(expected: str, got: object) -> TypeError:
     """What `read` raises for a value that the point cannot take."""
-    return _Wrong(f"it must return {expected}, not {type(got).__name__}")
+    return WrongReturn(f"it must return {expected}, not {type(got).__name__}")
 
 
 def _nothing(returned: object) -> None:
@@ -94,7 +95,7 @@ def _checked(before: Sequence[Message], returned: Any) -> Sequence[Message]:  # 
         raise wrong_return("a sequence of messages", returned)
     after: tuple[Message, ...] = tuple(returned)
     if not after:
-        raise _Wrong("it returned no message at all")
+        raise WrongReturn("it returned no message at all")
     untouched = list(map(is_, before, after))
     start = max(0, (untouched.index(False) if False in untouched else len(untouched)) - 1)
     while start and isinstance(after[start], ToolMessage):
@@ -102,10 +103,10 @@ def _checked(before: Sequence[Message], returned: Any) -> Sequence[Message]:  # 
     try:
         checked = RequestHistory(after[start:])
     except InvalidArgument as error:
-        raise _Wrong(str(error)) from error
+        raise WrongReturn(str(error)) from error
     problems = checked.problems or checked.tail_problems()
     if problems:
-        raise _Wrong(f"message {problems[0].index + start} cannot be sent: {problems[0].text}; see check_messages")
+        raise WrongReturn(f"message {problems[0].index + start} cannot be sent: {problems[0].text}; see check_messages")
     return (*after[:start], *checked.ordered)
 
 
@@ -144,9 +145,15 @@ def after_tool(run: Run, use: ToolContext[object], result: ToolResult) -> ToolRe
             run.failure = run.failure or failure
             continue
         if changed is not result:
-            status = changed.status if changed.executed is result.executed else result.status
-            result = replace(changed, call_id=result.call_id, key=result.key, status=status)
+            result = _of_same_call(result, changed, run.setup.bounds.result_bytes)
     return result
+
+
+def _of_same_call(result: ToolResult, changed: ToolResult, most: int | None) -> ToolResult:
+    """What an extension made of a result: still that of the same call, and no larger than a tool's."""
+    status = changed.status if changed.executed is result.executed else result.status
+    parts, error = bound_parts(changed.parts, most), text_of(bound_parts((TextPart(changed.error),), most))
+    return replace(changed, call_id=result.call_id, key=result.key, status=status, parts=parts, error=error)
 
 
 def should_stop(run: Run) -> bool:
@@ -193,10 +200,10 @@ def before_settle(run: Run) -> UserMessage | None:
 def _check_question(run: Run, message: UserMessage) -> None:
     """Refuses what cannot be committed as the message with which a run goes on."""
     if all(isinstance(part, TextPart) and not part.text.strip() for part in message.parts):
-        raise _Wrong("it returned a message that says nothing")
+        raise WrongReturn("it returned a message that says nothing")
     check_message_size(run.setup.limits.max_message_bytes, message, "its message")
     if message.id and any(known.id == message.id for known in run.setup.transcript.messages):
-        raise _Wrong("it returned a message with the id of one that is there; leave the id out")
+        raise WrongReturn("it returned a message with the id of one that is there; leave the id out")
 
 
 def on_overflow(run: Run, error: ContextOverflow) -> bool:

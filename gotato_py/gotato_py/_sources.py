@@ -88,7 +88,7 @@ def _ask(source: ToolSource, view: TurnView, interrupts: tuple[type[BaseExceptio
     except interrupts:
         raise
     except Exception as error:
-        if isinstance(error, Cancelled | DeadlineExceeded) and view.scope is not None and view.scope.cancelled:
+        if isinstance(error, Cancelled | DeadlineExceeded) and view.scope.cancelled:
             raise
         said = f": {error}" if isinstance(error, GotatoError) else ""
         text = f"{name} raised {type(error).__name__}{said}"

@@ -1,11 +1,18 @@
-"""gotato_testkit: a scripted model, fake tools, a clock that moves by hand. Runs of an agent without a network."""
+"""gotato_testkit: a scripted model, fake tools, a clock that moves by hand. Runs of an agent without a network.
+
+Beside what is here there are `gotato_testkit.strategies` and `gotato_testkit.contracts`, which need Hypothesis, and
+`gotato_testkit.fixtures`, which needs pytest.
+"""
 
 from .answers import Answer, call, say, think
 from .clocks import ManualClock, SequentialIds
 from .fakes import EventRecorder, FakeTool
 from .faults import Fault, FaultPlan, FaultyTool, FaultyTranscript
+from .model_event_json import model_event_from_dict, model_event_to_dict
 from .models import DemoModel, EchoModel
 from .outlines import outline
+from .recording import RecordingModel
+from .replay import ReplayMismatch, ReplayModel
 from .scripted import ScriptedModel, ScriptExhausted
 from .steps import Do, Raise, RaiseOnClose, Return, Stall, Step, Wait
 
@@ -27,6 +34,12 @@ __all__ = [
     # models without a script
     "EchoModel",
     "DemoModel",
+    # recordings of real ones
+    "RecordingModel",
+    "ReplayModel",
+    "ReplayMismatch",
+    "model_event_to_dict",
+    "model_event_from_dict",
     # what stands in for the rest of the world
     "FakeTool",
     "EventRecorder",

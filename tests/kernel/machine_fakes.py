@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeVar, cast
 import gotato_testkit as kit
 from gotato_py import (
     Approve,
+    AssistantMessage,
     Compaction,
     MemoryTranscript,
     Message,
@@ -18,6 +19,7 @@ from gotato_py import (
     Scope,
     StoreFailure,
     Tool,
+    ToolMessage,
     TurnView,
     Usage,
     WaitingCall,
@@ -37,6 +39,7 @@ class Probing(Protocol):
     offers: deque[str]
     broken_store: bool
     rewritten: bool
+    wants_output: bool
     noting: bool
 
     def note(self, kind: str, value: object) -> None:
@@ -49,7 +52,7 @@ class Probing(Protocol):
 
 
 class ProbedModel:
-    """A scripted model whose script is refilled for each run; when that is used up, it says "fine"."""
+    """A scripted model whose script is refilled for each run; when that is used up, it says "fine" or gives the output."""
 
     def __init__(self, world: Probing) -> None:
         self._world = world
@@ -59,7 +62,12 @@ class ProbedModel:
 
     def _steps(self) -> Iterator[kit.Step]:
         while True:
-            yield self._world.steps.popleft() if self._world.steps else kit.say("fine", usage=Usage(2, 1))
+            yield self._world.steps.popleft() if self._world.steps else self._last()
+
+    def _last(self) -> kit.Step:
+        if not self._world.wants_output:
+            return kit.say("fine", usage=Usage(2, 1))
+        return kit.say("7") if self.capabilities else kit.call("final_answer", value=7)
 
     def stream(self, request: ModelRequest, scope: Scope) -> Iterator[ModelEvent]:
         self._world.note("rewritten" if self._world.rewritten else "request", tuple(request.messages))
@@ -232,3 +240,15 @@ class Source:
                 pass
         self._world.note("offer", [tool.spec.name for tool in self._last])
         return self._last
+
+
+def open_calls(messages: Sequence[Message]) -> list[str]:
+    """The keys of the calls at the tail that have no result."""
+    results: set[str] = set()
+    for message in reversed(messages):
+        if not isinstance(message, ToolMessage):
+            calls = message.tool_calls if isinstance(message, AssistantMessage) else ()
+            keys = [f"{message.id}:{index}" for index in range(len(calls))]
+            return [key for key in keys if key not in results]
+        results.add(message.result.key)
+    return []

@@ -20,6 +20,7 @@ from gotato_py import (
     check_messages,
 )
 
+from .machine_fakes import open_calls
 from .machine_grammar import events, torn_runs
 from .machine_promises import answers, gates, guardrails, order, subscriptions
 from .machine_tools import settle
@@ -104,18 +105,6 @@ def pairing(messages: Sequence[Message], *, open_tail: bool = False, in_order: b
             f"1: {result.key} names another call id" for result in results if wanted.get(result.key) != result.call_id
         ]
     return problems
-
-
-def open_calls(messages: Sequence[Message]) -> list[str]:
-    """The keys of the calls at the tail that have no result."""
-    results: set[str] = set()
-    for message in reversed(messages):
-        if not isinstance(message, ToolMessage):
-            calls = message.tool_calls if isinstance(message, AssistantMessage) else ()
-            keys = [f"{message.id}:{index}" for index in range(len(calls))]
-            return [key for key in keys if key not in results]
-        results.add(message.result.key)
-    return []
 
 
 def tail(messages: Sequence[Message], waiting: Sequence[WaitingCall]) -> list[str]:

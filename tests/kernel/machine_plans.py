@@ -57,7 +57,7 @@ untyped_errors = st.sampled_from([ValueError("a bug"), OSError("a bug"), Cancell
 unruly_errors = st.sampled_from([SystemExit(2), GeneratorExit(), MemoryError(), Untyped()])
 errors = st.one_of(typed_errors, typed_errors, untyped_errors, unruly_errors)
 deeds = st.sampled_from([*DEEDS, *DEEDS, *RAISES, *RETURNS, *CONTROLS, *WAITS, *INTERRUPTS, "close"])
-quick = st.sampled_from(["thing", "thing", "thing", "behind", "progress", "heed", *CONTROLS, "hang", "raise ValueError"])
+quick = st.sampled_from([*["thing", "behind", "progress"] * 4, "heed", *CONTROLS, "hang", "raise ValueError"])
 ODD_ARGUMENTS = [
     "",
     "null",
@@ -86,9 +86,10 @@ calls = st.one_of(
     st.builds(ask, st.sampled_from(["act", "add", "serch", "", "Add"]), st.sampled_from(ODD_ARGUMENTS), idents),
 )
 finals = st.sampled_from([7, 7, 8, "seven", None]).map(lambda value: ask("final_answer", {"value": value}))
+some = st.builds(lambda tool, do: ask(tool, {"do": do}), tools, quick)
 batches = st.builds(
     lambda some, end: [*some, end],
-    st.lists(st.builds(lambda tool, do: ask(tool, {"do": do}), tools, quick), min_size=1, max_size=4),
+    st.lists(st.one_of(some, some, some, some, finals), min_size=1, max_size=4),
     st.just(Done(StopReason.TOOL_CALLS)),
 )
 """Answers that call several tools, most of which do what they are asked for."""
@@ -139,24 +140,30 @@ steps: st.SearchStrategy[kit.Step] = st.one_of(
 
 POINTS = tuple(point for point in MOODS if point != "observe")
 COMMITS = ("append", "mark", "mark waiting", "begin_run", "end_run", "replace")
-CALLED = ("request", "model event", "tool", "observer", "source", *POINTS)
+CALLED = (*["request", "model event", "tool", "observer"] * 3, "source", *POINTS)
 """Where somebody else's code is in charge, in the middle of a run."""
-PLACES = ("any", "any", *CALLED, *COMMITS, "appended", "marked", "marked waiting", "clock", "ids")
+PLACES = ("any", "any", *sorted({*CALLED}), *COMMITS, "appended", "marked", "marked waiting", "clock", "ids")
 places = st.sampled_from(PLACES)
-early = st.integers(1, 8)
-faults = st.one_of(
-    st.builds(Fault, places, st.integers(1, 25), st.sampled_from(list(INTERRUPTS))),
-    st.builds(Fault, places, st.integers(1, 25), st.sampled_from(["cancel", "signal", "thread cancel", "late cancel"])),
+early = st.sampled_from([1, 1, 1, 2, 2, 3, 4, 5, 6, 7, 8])
+store_faults = st.builds(
+    Fault,
+    st.sampled_from(COMMITS),
+    st.integers(1, 6),
+    st.sampled_from(["os error", "store failure", "broken store"]),
+)
+meanwhile = st.one_of(
     st.builds(Fault, st.sampled_from(CALLED), early, st.sampled_from([*CONTROLS, "busy", "close", "late close"])),
     st.builds(Fault, st.sampled_from(CALLED), early, st.sampled_from([f"thread {each}" for each in CONTROLS])),
     st.builds(Fault, st.sampled_from(CALLED), early, st.sampled_from(["late steer", "late follow up"])),
-    st.builds(
-        Fault,
-        st.sampled_from(COMMITS),
-        st.integers(1, 6),
-        st.sampled_from(["os error", "store failure", "broken store"]),
-    ),
+)
+faults = st.one_of(
+    meanwhile,
+    store_faults,
+    st.builds(Fault, places, st.integers(1, 25), st.sampled_from(list(INTERRUPTS))),
+    st.builds(Fault, st.sampled_from(CALLED), early, st.sampled_from(list(INTERRUPTS))),
+    st.builds(Fault, places, st.integers(1, 25), st.sampled_from(["cancel", "signal", "thread cancel", "late cancel"])),
     st.builds(Fault, places, st.integers(1, 25), st.just("kill")),
+    st.builds(Fault, st.sampled_from(["appended", "marked", "tool", "marked waiting"]), st.integers(1, 4), st.just("kill")),
 )
 GRUMBLES = (
     "agent_start",
@@ -171,6 +178,11 @@ WAYS = ("run", "run", "checked", "stream", "text", "result", "break", "close", "
 ways = st.sampled_from(WAYS)
 
 
+def _does(point: str) -> st.SearchStrategy[str]:
+    proper = st.sampled_from([SAME, *MOODS[point]])
+    return st.one_of(proper, proper, proper, st.sampled_from(COMMON))
+
+
 def moods_of(points: Sequence[str], whos: Sequence[int] = range(COUNT)) -> st.SearchStrategy[Mood]:
     """What extensions may do at those points."""
     return st.sampled_from(points).flatmap(
@@ -178,15 +190,19 @@ def moods_of(points: Sequence[str], whos: Sequence[int] = range(COUNT)) -> st.Se
             Mood,
             st.sampled_from(whos),
             st.just(point),
-            st.lists(
-                st.sampled_from([SAME, SAME, *MOODS[point], *MOODS[point], *COMMON]), min_size=1, max_size=4
-            ).map(tuple),
+            st.lists(_does(point), min_size=1, max_size=4).map(tuple),
         )
     )
 
 
-moods = moods_of([*MOODS, "before_tool", "before_tool"])
-offers = st.sampled_from(["same", "none", "one", "two", "twice", "wrong", "nothing", "raise ValueError", "raise Cancelled"])
+asking = st.builds(
+    Mood,
+    st.integers(0, COUNT - 1),
+    st.just("before_tool"),
+    st.lists(st.sampled_from(["ask", "ask", SAME, "ask for 5 s", "ask for nothing", "block"]), min_size=1, max_size=4).map(tuple),
+)
+moods = moods_of([*MOODS, "before_tool", "before_tool", "before_tool"])
+offers = st.sampled_from(["none", "one", "two"] * 4 + ["twice", "wrong", "nothing", "raise ValueError", "raise Cancelled"])
 
 
 @dataclass(frozen=True)
@@ -204,18 +220,31 @@ class Plan:
     output: type | None = None
 
 
-plans = st.builds(
-    Plan,
-    st.lists(steps, max_size=4),
-    st.lists(faults, max_size=2),
-    st.lists(moods, max_size=3),
-    st.lists(offers, max_size=3),
-    st.frozensets(st.sampled_from(GRUMBLES), max_size=2) | st.just(frozenset()),
-    ways,
-    st.integers(0, 12),
-    st.sampled_from([None, None, None, 0.0, 1.0, 20.0]),
-    st.sampled_from([None, None, int]),
+def _plans(
+    steps: st.SearchStrategy[kit.Step], faults: st.SearchStrategy[Fault], timeouts: Sequence[float | None]
+) -> st.SearchStrategy[Plan]:
+    return st.builds(
+        Plan,
+        st.lists(steps, max_size=4),
+        st.lists(faults, max_size=2),
+        st.lists(moods, max_size=4),
+        st.lists(offers, max_size=3),
+        st.frozensets(st.sampled_from(GRUMBLES), max_size=2) | st.just(frozenset()),
+        ways,
+        st.integers(0, 12),
+        st.sampled_from(timeouts),
+        st.sampled_from([None, None, int]),
+    )
+
+
+questions = st.builds(Plan, st.lists(batches, min_size=1, max_size=2), moods=st.lists(asking, min_size=1, max_size=2))
+# Runs that probably end waiting for a person.
+plans = st.one_of(
+    _plans(st.one_of(batches, batches, batches, good), st.one_of(faults, meanwhile, meanwhile), [None]),
+    _plans(st.one_of(batches, batches, batches, good), st.one_of(faults, meanwhile, meanwhile), [None]),
+    _plans(steps, faults, [None, None, None, 0.0, 1.0, 20.0]),
 )
+"""Most runs come far: they call tools, and what happens meanwhile is part of it."""
 
 # How agents are made
 
@@ -254,9 +283,9 @@ parallel_limits = st.builds(
 )
 makes = st.builds(
     Make,
-    st.just(Limits()) | parallel_limits | small_limits,
+    st.one_of(st.just(Limits()), st.just(Limits()), parallel_limits, parallel_limits, small_limits),
     st.integers(1, 3),
-    st.sampled_from([(), POINTS]) | st.lists(st.sampled_from(list(MOODS)), unique=True).map(tuple),
+    st.sampled_from([(), POINTS, POINTS, POINTS]) | st.lists(st.sampled_from(list(MOODS)), unique=True).map(tuple),
     st.booleans(),
     st.booleans(),
     st.sampled_from([True, True, True, False]),

@@ -158,6 +158,7 @@ def subscriptions(world: World, torn: Collection[str]) -> list[str]:
         since = world.log[subscriber.since :]
         begun = {entry.value for entry in since if entry.kind == "begin_run"}
         observed = [entry.value for entry in since if entry.kind == "event"]
-        if all(world.makes[run_id].watched for run_id in begun):
+        observed = [event for event in observed if event.agent_id == subscriber.agent_id]
+        if subscriber.watched:
             problems += subscriber.problems(begun, observed, torn)
     return problems

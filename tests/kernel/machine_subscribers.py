@@ -10,11 +10,13 @@ UPDATES = ("message_update", "reasoning_update", "tool_call_update", "tool_execu
 
 
 class Subscriber:
-    """One subscription, made when the log had `since` lines. What it saw is read from the queue after each run."""
+    """One subscription to an agent, made when the log had `since` lines. What it saw is read after each run."""
 
-    def __init__(self, stream: EventStream, since: int) -> None:
+    def __init__(self, stream: EventStream, agent_id: str, since: int, watched: bool) -> None:
         self.stream = stream
+        self.agent_id = agent_id
         self.since = since
+        self.watched = watched  # whether there was an observer to compare with
         self.events: list[Event] = []
         self.overflowed = False
 

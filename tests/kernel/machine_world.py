@@ -29,16 +29,22 @@ from gotato_py import (
     RetryPolicy,
     StoreFailure,
     UserMessage,
+    WaitingCall,
 )
 
 from .machine_deeds import CONTROLS, INTERRUPTS, Interrupt, TimeLimit
 from .machine_extensions import COUNT, SAME, Mood, extension
-from .machine_fakes import ProbedClock, ProbedModel, ProbedTranscript, Source
+from .machine_fakes import ProbedClock, ProbedModel, ProbedTranscript, Source, open_calls
 from .machine_subscribers import Subscriber
 from .machine_tools import Tools
 
+STORE_FAULTS = frozenset({"os error", "store failure", "broken store"})
 BOUND = 5.0
 """Seconds that anything here waits at most, in a test that is about to fail."""
+
+
+NO_LIMITS = Limits()
+"""The default ones, large enough to be none here."""
 
 
 class Entry(NamedTuple):
@@ -62,7 +68,7 @@ class Fault:
 class Make:
     """How an agent is made."""
 
-    limits: Limits = Limits()
+    limits: Limits = NO_LIMITS
     attempts: int = 3
     points: tuple[str, ...] = ()
     sourced: bool = False
@@ -81,7 +87,7 @@ class Accepted(NamedTuple):
 class World:
     """One transcript and the agents that take turns on it."""
 
-    def __init__(self, make: Make = Make()) -> None:
+    def __init__(self, make: Make | None = None) -> None:
         self.log: list[Entry] = []
         self.clock = kit.ManualClock()
         self.next_id = kit.SequentialIds()
@@ -99,7 +105,7 @@ class World:
         self.raised: list[BaseException] = []
         self.threads: list[threading.Thread] = []
         self.broken_store = False
-        self.rewritten = False
+        self.rewritten = self.wants_output = False
         self.noting = False  # what the log itself asks of the kernel is nothing to interrupt
         self.snapshot: tuple[str, int] | None = None  # what a killed process leaves: the transcript, the log so far
         self.accepted: list[Accepted] = []
@@ -110,8 +116,8 @@ class World:
         self.subscribers: list[Subscriber] = []
         self.agents: list[Agent] = []
         self.main = threading.get_ident()
-        self.make = make
-        self.agent = self.build(make)
+        self.make = make or Make()
+        self.agent = self.build(self.make)
 
     def build(self, make: Make) -> Agent:
         """A new agent on the same transcript."""
@@ -166,7 +172,7 @@ class World:
     def disarm(self) -> None:
         """Ends the faults, and waits for the threads that they started."""
         self.faults, self.broken_store, self.grumbles = [], False, ()
-        self.moods, self.rewritten = {}, False
+        self.moods, self.rewritten, self.wants_output = {}, False, False
         self.offers.clear()
         self.steps.clear()
         for thread in self.threads:
@@ -230,6 +236,11 @@ class World:
         thread.start()
         return thread
 
+    @property
+    def store_failed(self) -> bool:
+        """Whether the transcript has raised."""
+        return bool(STORE_FAULTS & {*self.fired})
+
     # What anybody may do to an agent
 
     def control(self, action: str, *, idle: bool = False) -> None:
@@ -252,8 +263,12 @@ class World:
                 self.accept("steer", agent.steer("by the way"))
             case "follow up":
                 self.accept("follow_up", agent.follow_up("and then"))
-            case "steer again":
+            case "steer again" if self.accepted:
+                known = any(each[1:] == (last, self.run_id) for each in self.accepted) and last not in self.withdrawn
+                known = known or any(message.id == last for message in self.kept.messages)
                 agent.steer(UserMessage("by the way", id=last))
+                if not known:
+                    self.accept("steer", last)
             case "bad steer":
                 agent.steer("  ")
                 self.note("wrong", "a blank message was queued")
@@ -264,16 +279,19 @@ class World:
                     self.withdrawn.add(last)
             case "subscribe":
                 self.subscribe(256)
+            case "wait idle":
+                self._wait_idle(idle)
             case "look":
                 if (agent.status == "running") == idle:
                     self.note("wrong", f"the status is {agent.status}")
                 repr(agent), agent.abandoned, agent.tools
             case _:
-                self._wait_idle(idle)
+                pass
 
     def accept(self, control: str, message_id: str) -> None:
         """Remembers what an agent has taken."""
         self.accepted.append(Accepted(control, message_id, self.run_id))
+        self.withdrawn.discard(message_id)
 
     def _wait_idle(self, idle: bool) -> None:
         try:
@@ -286,7 +304,7 @@ class World:
     def subscribe(self, maxsize: int) -> None:
         """One more listener."""
         self.noting = True
-        self.subscribers.append(Subscriber(self.agent.subscribe(maxsize), len(self.log)))
+        self.subscribers.append(Subscriber(self.agent.subscribe(maxsize), self.agent.id, len(self.log), self.make.watched))
         self.noting = False
 
     def expect_busy(self) -> None:
@@ -301,6 +319,11 @@ class World:
                 self.note("wrong", "a second run was let in")
         if len(self.kept.messages) != before:
             self.note("wrong", "a refused run has committed something")
+
+    def waiting(self) -> list[WaitingCall]:
+        """The calls at the tail that wait for a person, answered or not."""
+        opened = open_calls(self.kept.messages)
+        return [call for call in self.kept.waiting if call.key in opened]
 
     # Other processes
 

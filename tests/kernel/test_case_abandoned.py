@@ -76,7 +76,7 @@ class TestC21Timeout:
             assert_laws(stage)
 
     def test_c21_a_tool_that_heeds_its_scope_is_not_abandoned(self) -> None:
-        """Its scope ends with its time: what it raises then is `timed_out`, what it returns in the grace is its result."""
+        """Its scope ends with its time: what it raises is `timed_out`, what it returns in the grace is its result."""
 
         @tool(timeout=0.05)
         def heed(use: ToolContext[object]) -> str:
@@ -161,7 +161,7 @@ class TestC21Abort:
             assert_laws(stage)
 
     def test_c21_abort_of_a_plain_tool(self) -> None:
-        """`cancel` returns at once, the run when the tool does: its real result is committed, nothing further starts."""
+        """`cancel` returns at once, the run when the tool does: its real result is kept, nothing further starts."""
         with Hanging() as hang:
             stage = Stage(call("hang") + call("fine"), say("never"), tools=[hang, fine()])
 
@@ -196,7 +196,7 @@ class TestC21Cap:
     """Too many threads hang already."""
 
     def test_c21_no_further_one_is_put_at_that_risk(self) -> None:
-        """With `max_abandoned` of them alive the run is `limited` before another worker starts; a plain tool may run."""
+        """With `max_abandoned` of them alive the run is `limited` before another worker starts; plain tools may run."""
         with Hanging(timeout=0.02) as hang:
             stage = Stage(
                 *[call("hang"), say("One.")] * 2,

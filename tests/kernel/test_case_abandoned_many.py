@@ -31,8 +31,8 @@ def test_c21_a_thousand_runs_each_leave_a_hung_thread() -> None:
         return "too late"
 
     def converse() -> None:
-        for _ in range(RUNS):
-            outcomes.append(agents[threading.current_thread().name].run("do it").text)
+        agent = agents[threading.current_thread().name]
+        outcomes.extend(agent.run("do it").text for _ in range(RUNS))
 
     unlimited = Limits(max_abandoned=None, max_repeated_calls=None)
     script = [call("hang"), say("I see.")] * RUNS

@@ -39,7 +39,7 @@ class TestC23OutOfOrder:
     """Parallel calls end in another order than they began, and one fails."""
 
     def test_c23_results_are_committed_as_they_finish(self) -> None:
-        """Each result is committed when its call ends; a failure cancels nothing; a request shows the order of calls."""
+        """Each result is committed when its call ends; a failure cancels nothing; requests show the order of calls."""
         order = InOrder("c", "b", "a")
         tools = [order.tool("a"), order.tool("b", ValueError("no such row")), order.tool("c")]
         stage = Stage(
@@ -72,7 +72,7 @@ class TestC24Stall:
         """What has finished is kept, what stalls is cancelled with its effect unknown, and the next run knows both."""
         with Hanging("a") as hang:
             stalled = FakeTool("a", Stall()) if heeds else hang
-            abort = AtCommits(2, lambda: stage.cancel())
+            abort = AtCommits(2, lambda: stage.cancel())  # noqa: PLW0108  # the stage is made below
             stage = Stage(
                 batch("a", "b", "c"),
                 say("never"),
@@ -130,7 +130,7 @@ class TestC25Cap:
             use.scope.check()
 
         answer, tools = self.forty(floor, act)
-        abort = AtCommits(10, lambda: stage.cancel())
+        abort = AtCommits(10, lambda: stage.cancel())  # noqa: PLW0108  # the stage is made below
         stage = Stage(answer, say("never"), tools=tools, extensions=[abort], limits=Limits(max_parallel_tools=8))
         assert stage.run().status is RunStatus.CANCELLED
         assert len(stage.statuses) == 40
@@ -144,7 +144,7 @@ class TestC25Cap:
 
     def test_c25_one_after_another(self) -> None:
         """Without parallel calls an abort after the first leaves the second `not_run`."""
-        abort = AtCommits(1, lambda: stage.cancel())
+        abort = AtCommits(1, lambda: stage.cancel())  # noqa: PLW0108  # the stage is made below
         stage = Stage(batch("fine", "fine"), say("never"), tools=[fine()], extensions=[abort])
         assert stage.run().status is RunStatus.CANCELLED
         assert stage.statuses == ["ok", "not_run"]

@@ -23,7 +23,7 @@ from gotato_py import (
     ToolResult,
     Usage,
 )
-from gotato_testkit import call, say
+from gotato_testkit import say
 
 from .laws import assert_laws
 from .stage import Stage

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import partial
+from itertools import pairwise
 
 from gotato_py import Event, ToolContext, ToolExecutionEnd, ToolResultCommitted, ToolSpec, Usage
 from gotato_testkit import Answer, Do, FakeTool, Raise, call
@@ -18,7 +19,7 @@ PATIENCE_S = 10.0
 
 
 class Hanging:
-    """A tool that ignores its scope and hangs until the `with` is left; then it tells, charges and returns, too late."""
+    """A tool that ignores its scope and hangs until its `with` is left; what it says then is too late."""
 
     def __init__(self, name: str = "hang", *, timeout: float | None = None, sequential: bool = False) -> None:
         self.spec = ToolSpec(name, "Hangs.", timeout=timeout, sequential=sequential)
@@ -60,7 +61,7 @@ class InOrder:
 
     def __init__(self, *names: str) -> None:
         self._turns = {name: threading.Event() for name in names}
-        self._next = dict(zip(names, names[1:], strict=False))
+        self._next = dict(pairwise(names))
         self._turns[names[0]].set()
 
     def observe(self, event: Event) -> None:

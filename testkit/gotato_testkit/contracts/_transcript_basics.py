@@ -178,7 +178,7 @@ class MessagesContract(TranscriptSuite):
     def test_reading_does_not_copy_the_history(self) -> None:
         """A view costs the same however long the history is: it is taken several times each turn."""
         with self.opened() as transcript:
-            for _ in range(300):
+            for _ in range(150):
                 transcript.append(UserMessage("x"))
             count, held, costs = len(transcript.messages), list[object](), list[int]()
             tracemalloc.start()
