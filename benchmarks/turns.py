@@ -13,7 +13,7 @@ from benchmarks.measure import Effort, Figure, Goal, Measured, Row, paired
 from benchmarks.ours import LOOKUP, OurModel, our_agent
 from benchmarks.work import FINAL, ROUNDS, Script, lookup
 
-from gotato_py import Agent, Event, Hooks
+from gotato_py import Agent, Event, Hooks, Message, TurnView
 
 THREADS = 8
 
@@ -74,6 +74,16 @@ def observed_turn(effort: Effort) -> Measured:
         """Looks at nothing."""
 
     return paired(floor_turn(ROUNDS, 8), our_turn(ROUNDS, 8, [Hooks(observe=observe)]), effort.times(40))
+
+
+def transformed_turn(effort: Effort) -> Measured:
+    """A model turn with one transform."""
+
+    def transform(view: TurnView, messages: Sequence[Message]) -> Sequence[Message]:
+        """Changes nothing, as most do for most requests."""
+        return messages
+
+    return paired(floor_turn(ROUNDS, 8), our_turn(ROUNDS, 8, [Hooks(transform=transform)]), effort.times(40))
 
 
 def growth(effort: Effort) -> Measured:
@@ -160,6 +170,7 @@ def threads(effort: Effort) -> Measured:
 ROWS = (
     Row("turn", "a model turn, nobody listening", "µs", Goal(10, 6, "ratio"), turn),
     Row("growth", "the same at 400 turns against 25", "x", Goal(1.4, 1.1), growth),
+    Row("transform", "a model turn with one transform", "µs", Goal(14, 9, "ratio"), transformed_turn),
     Row("observer", "a model turn with one observer", "µs", Goal(14, 9, "ratio"), observed_turn),
     Row("delta_1000", "a delta through stream(), of 1,000", "µs", Goal(5, 2), delta(1000)),
     Row("delta_10000", "a delta through stream(), of 10,000", "µs", Goal(5, 2), delta(10_000)),

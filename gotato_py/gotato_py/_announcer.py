@@ -132,29 +132,44 @@ class Announcer:
                 self.open.pop(name or event.key, None)
         if kind is MessageEnd or kind is ToolResultCommitted:
             self.last_told = event.message.id
+        try:
+            # On one line: nothing comes between taking an observer and calling it, neither a signal nor a tracer.
+            for observe in rest: observe(event)  # fmt: skip  # noqa: E701
+        except BaseException as raised:
+            self._go_on_after(raised, event, hooks, listeners, rest)
+        else:
+            self._telling = None
+
+    def _go_on_after(
+        self,
+        raised: BaseException,
+        event: Any,
+        hooks: tuple[Hook, ...],
+        listeners: tuple[Listener, ...],
+        rest: Iterator[Listener],
+    ) -> None:
+        """Tells the others after one has raised. Observers fail open, an interrupt is raised last."""
         interrupt: BaseException | None = None
         failed: list[tuple[Hook, BaseException]] = []
         while True:
+            left = length_hint(rest)
+            if left >= len(hooks):  # in a queue, where taking an event twice in a row is taking it once
+                interrupt = interrupt or raised
+                if left < len(listeners):
+                    self._queue_again(event, listeners[-1 - left])
+            elif isinstance(raised, self._setup.interrupts):
+                interrupt = interrupt or raised
+            else:
+                failed.append((hooks[-1 - left], raised))
             try:
-                # On one line: nothing comes between taking an observer and calling it, neither a signal nor a tracer.
-                for observe in rest: observe(event)  # fmt: skip  # noqa: E701
+                for observe in rest: observe(event)  # fmt: skip  # noqa: E701  # as above
                 break
-            except BaseException as raised:
-                left = length_hint(rest)
-                if left >= len(
-                    hooks
-                ):  # in a queue, not in an observer: taking an event twice in a row is taking it once
-                    interrupt = interrupt or raised
-                    if left < len(listeners):
-                        self._queue_again(event, listeners[-1 - left])
-                elif isinstance(raised, self._setup.interrupts):
-                    interrupt = interrupt or raised
-                else:  # observers fail open, whatever they raise
-                    failed.append((hooks[-1 - left], raised))
+            except BaseException as another:
+                raised = another
         self._telling = None
         for hook, failure in failed:
             self._log_failure(hook.extension, hook.point, failure)
-            if kind is not AgentEnd:
+            if type(event) is not AgentEnd:
                 self._tell_others(hook.extension, hook.point, failure, hooks)
         if interrupt is not None:
             raise interrupt

@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterable, Sequence
 
 from ._bounds import check_abandoned, check_next_turn
 from ._calls import Ready, begin, finish_unrun, judge, run_here, start_worker, take
-from ._closing import commit_result, refused
+from ._closing import refused
 from ._final import commit_final_answers, commit_unready_answers, is_final, takes_final
 from ._progress import announce_progress
 from ._run import Ending, Run
@@ -29,22 +29,27 @@ Calls = Sequence[tuple[int, ToolCall]]
 
 def run_batch(run: Run, message: AssistantMessage) -> Iterable[Event]:
     """Gives every call of the message its result, or ends the run and leaves the open ones to the closing."""
-    cut = _INCOMPLETE.get(message.stop_reason)
-    run.cut = run.cut + 1 if message.stop_reason is StopReason.MAX_TOKENS else 0
-    if cut is not None:
-        why = f"{cut} and may be incomplete; none of its calls was executed"
-        for index, call in enumerate(message.tool_calls):
-            finish_unrun(run, call, index, refused(call, f"{message.id}:{index}", ToolResultStatus.NOT_RUN, why))
-        if run.failure is not None:
-            raise run.failure
-        if run.cut == 2:
-            text = "two answers in a row were cut off by max_tokens inside their calls"
-            raise Ending(RunStatus.LIMITED, LimitExceeded(text, limit="max_tokens"))
+    if message.stop_reason in _INCOMPLETE:
+        _refuse_cut_calls(run, message)
         return ()
+    run.cut = 0
     bounds = run.setup.bounds
     if (run.turn >= bounds.turns or bounds.counts_tokens) and not takes_final(run, message):
         check_next_turn(run)
     return _give_results(run, message, tuple(enumerate(message.tool_calls)))
+
+
+def _refuse_cut_calls(run: Run, message: AssistantMessage) -> None:
+    """Refuses the calls of an answer that was cut off: any of them may be incomplete."""
+    run.cut = run.cut + 1 if message.stop_reason is StopReason.MAX_TOKENS else 0
+    why = f"{_INCOMPLETE[message.stop_reason]} and may be incomplete; none of its calls was executed"
+    for index, call in enumerate(message.tool_calls):
+        finish_unrun(run, call, index, refused(call, f"{message.id}:{index}", ToolResultStatus.NOT_RUN, why))
+    if run.failure is not None:
+        raise run.failure
+    if run.cut == 2:
+        text = "two answers in a row were cut off by max_tokens inside their calls"
+        raise Ending(RunStatus.LIMITED, LimitExceeded(text, limit="max_tokens"))
 
 
 def resume_batch(run: Run, message: AssistantMessage) -> Generator[Event, None, None]:

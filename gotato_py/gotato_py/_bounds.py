@@ -9,6 +9,7 @@ from ._ledger import size_of
 from ._run import Ending, Run
 from .errors import InvalidArgument, LimitExceeded
 from .messages import UserMessage
+from .parts import ReasoningPart, TextPart
 from .result import RunStatus
 
 _canonical = JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode
@@ -21,10 +22,16 @@ def limited(limit: str, text: str, *, wrap_up: bool = False) -> Ending:
     return Ending(RunStatus.LIMITED, error, wrap_up=wrap_up)
 
 
-def check_message_size(run_limit: int | None, message: UserMessage, where: str) -> None:
-    """Refuses a user message over `max_message_bytes` before anything is changed."""
+def check_user_message(run_limit: int | None, message: UserMessage, where: str, operation: str = "Agent.run") -> None:
+    """Refuses, before anything is changed, a user message that no provider takes, or over `max_message_bytes`."""
+    if all(isinstance(part, TextPart) and not part.text.strip() for part in message.parts):
+        text = f"{where} is empty: no provider takes a user message that says nothing"
+        raise InvalidArgument(text, operation=operation)
+    if any(isinstance(part, ReasoningPart) for part in message.parts):
+        raise InvalidArgument(f"{where} holds a ReasoningPart; only a model's answer can", operation=operation)
     if run_limit is not None and (size := size_of(message)) > run_limit:
-        raise InvalidArgument(f"{where} is {size} bytes, over limits.max_message_bytes ({run_limit})")
+        text = f"{where} is {size} bytes, over limits.max_message_bytes ({run_limit})"
+        raise InvalidArgument(text, operation=operation)
 
 
 def check_room(run: Run, more: int = 0) -> None:

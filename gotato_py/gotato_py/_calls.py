@@ -44,9 +44,11 @@ def judge(run: Run, call: ToolCall, key: str, index: int) -> Ready | ToolResult 
     if isinstance(prepared, str):
         return refused(call, key, ToolResultStatus.NOT_RUN, prepared)
     bound, arguments, converted = prepared
-    progress = Progress(run, key, call.name) if run.listening and bound.sees_use else None
-    run.follow_late = None if progress is None else progress.catch_up
-    tell = drop_progress if progress is None else progress
+    tell: Callable[[str], None] = drop_progress
+    run.follow_late = None
+    if run.listening and bound.sees_use:
+        tell = progress = Progress(run, key, call.name)
+        run.follow_late = progress.catch_up
     use = ToolContext.for_call(
         call.name, arguments, run.id, run.turn, call.id, key, index, bound.spec.effect, run.scope, run.deps, tell,
         run.charged.append,
@@ -102,7 +104,9 @@ def finish_unrun(run: Run, call: ToolCall, index: int, result: ToolResult) -> No
         record = run.waiting.get(result.key)
         shown = None if record is None else record.arguments
         known = run.toolset.prepare(call, run.setup.interrupts, shown)  # so that it is seen with its arguments
-        arguments, effect = (EMPTY, ToolEffect.UNSPECIFIED) if isinstance(known, str) else (known[1], known[0].spec.effect)
+        arguments, effect = (
+            (EMPTY, ToolEffect.UNSPECIFIED) if isinstance(known, str) else (known[1], known[0].spec.effect)
+        )
         use = ToolContext[object](
             call.name, arguments, run_id=run.id, turn=run.turn, call_id=call.id, key=result.key, index=index,
             effect=effect, scope=run.scope, deps=run.deps,
@@ -141,7 +145,7 @@ def start_worker(run: Run, call: ToolCall, ready: Ready, timeout: float | None) 
     """Starts the tool on a worker thread, after `begin`."""
     bound, seen, arguments, converted = ready
     setup = run.setup
-    crew = run.crew = run.crew or Crew(run.scope)
+    crew = run.crew = run.crew or Crew(run.scope, setup.interrupts)
     tell: Callable[[str], None] = drop_progress
     if run.listening and bound.sees_use:
         tell = Progress(run, seen.key, seen.name, lambda text: None if job.given_up else crew.mail.put((job, text)))

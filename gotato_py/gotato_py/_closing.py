@@ -199,8 +199,9 @@ def close_run(run: Run, release: Callable[[Run, Event | None], None]) -> None:
     while run.charged:
         run.count(run.charged.popleft())
     close_turn(run)
-    known = {message.id for message in run.committed}
-    run.undelivered = tuple(message for message in queued if message.id not in known)
+    if queued:
+        known = {message.id for message in run.committed}
+        run.undelivered = tuple(message for message in queued if message.id not in known)
     run.ended_at = run.setup.monotonic()
     _store_record(run)
     last: Event | None = None

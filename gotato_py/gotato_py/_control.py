@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ._bounds import check_room
 from ._hooks import before_settle
-from ._inbox import FOLLOW_UP, STEER
+from ._inbox import CONTROL, FOLLOW_UP, STEER
 from ._ledger import size_of
 from ._run import Run
 from ._value import replace
@@ -48,7 +48,7 @@ def _deliver(run: Run, control: str) -> bool:
         return False
     run.scope.check()
     check_room(run, size_of(message))
-    run.commit_user(message)
+    run.commit_user(_marked(message, control))
     run.inbox.end_delivery()
     if run.listening:
         run.announcer.emit(ControlDelivered, message.id, control)
@@ -65,5 +65,11 @@ def _is_vetoed(run: Run) -> bool:
     if message is None:
         return False
     check_room(run, size_of(message))
-    run.commit_user(message if message.id else replace(message, id=run.setup.ids("message")))
+    identified = message if message.id else replace(message, id=run.setup.ids("message"))
+    run.commit_user(_marked(identified, "before_settle"))
     return True
+
+
+def _marked(message: UserMessage, control: str) -> UserMessage:
+    """The message with how it came: if the one that opened the run is delivered again, its answer is behind this."""
+    return replace(message, metadata={**message.metadata, CONTROL: control})

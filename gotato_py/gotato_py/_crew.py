@@ -5,11 +5,11 @@ All state changes in the thread of the run. A worker only fills in its own job a
 
 from __future__ import annotations
 
+from _queue import Empty, SimpleQueue
 from _thread import start_new_thread
 from collections.abc import Callable
 from contextvars import copy_context
 from math import inf
-from queue import Empty, SimpleQueue
 from threading import Thread
 from time import monotonic
 
@@ -94,7 +94,7 @@ def _start(job: Job, mail: Mail) -> None:
     try:
         if job.thread is not None:
             job.thread.start()
-    except BaseException as error:  # RuntimeError and MemoryError: there is no room for a thread
+    except BaseException as error:  # RuntimeError or MemoryError: there is no room for a thread
         _refuse(job, mail, error)
 
 
@@ -119,9 +119,10 @@ def _do(job: Job, mail: Mail) -> None:
 class Crew:
     """The calls that run now."""
 
-    __slots__ = ("_look_at", "_scope", "_unregister", "mail", "running")
+    __slots__ = ("_interrupts", "_look_at", "_scope", "_unregister", "mail", "running")
 
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, scope: Scope, interrupts: tuple[type[BaseException], ...]) -> None:
+        self._interrupts = interrupts
         self.mail: Mail = SimpleQueue()
         self.running: list[Job] = []
         self._scope = scope
@@ -137,7 +138,9 @@ class Crew:
         self.running.append(job)
         try:
             start_new_thread(_start, (job, self.mail))
-        except RuntimeError as error:
+        except self._interrupts:  # before the rest: such a type may be a RuntimeError
+            raise
+        except (RuntimeError, MemoryError) as error:
             _refuse(job, self.mail, error)
 
     def has_thread(self, ident: int) -> bool:

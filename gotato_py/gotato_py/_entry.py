@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from ._bounds import check_message_size
+from ._bounds import check_user_message
 from ._fields import wrong
 from ._final import is_taken, reread
 from ._hooks import REJECTED
+from ._inbox import CONTROL
 from ._ledger import Ledger
 from ._output import read_output
 from ._run import Run, store_failure
@@ -20,7 +21,7 @@ from .checks import RequestHistory
 from .compaction import LAST_USER
 from .errors import InvalidArgument, InvalidState
 from .messages import AssistantMessage, Message, ToolMessage, UserMessage
-from .parts import ReasoningPart, StopReason, TextPart
+from .parts import StopReason
 from .result import RunMetrics, RunResult, RunStatus
 from .scope import Scope, checked_timeout
 
@@ -45,12 +46,7 @@ def user_message(setup: Setup, message: Any, operation: str) -> UserMessage:  # 
             opening = UserMessage(message)
         except InvalidArgument as error:
             raise InvalidArgument(str(error).replace("UserMessage.parts", "message"), operation=operation) from None
-    if all(isinstance(part, TextPart) and not part.text.strip() for part in opening.parts):
-        text = "message is empty: no provider takes a user message that says nothing"
-        raise InvalidArgument(text, operation=operation)
-    if any(isinstance(part, ReasoningPart) for part in opening.parts):
-        raise InvalidArgument("message holds a ReasoningPart; only a model's answer can", operation=operation)
-    check_message_size(setup.limits.max_message_bytes, opening, "message")
+    check_user_message(setup.limits.max_message_bytes, opening, "message", operation)
     return opening
 
 
@@ -142,7 +138,7 @@ def _redeliver(run: Run, messages: Sequence[Message], at: int, *, waits: bool) -
     if found is not None and (run.output is None or reread(run, run.output, found)):
         run.redelivered = found
         return
-    passed_over = any(isinstance(later, UserMessage) for later in messages[at + 1 :])
+    passed_over = any(_opens_a_run(later) for later in messages[at + 1 :])
     if (passed_over and not waits) or (found is not None and waits):
         left = "left without an answer" if found is None else "answered with something else than output"
         text = f"message was delivered before and {left}, and the conversation has gone on since"
@@ -161,19 +157,28 @@ def _stands_for(message: Message, message_id: str) -> bool:
 
 
 def _answer_behind(messages: Sequence[Message], at: int) -> AssistantMessage | None:
-    """The finished answer to the user message at that position, if there is one."""
+    """The answer to which the run of the user message at that position came in the end, if it came to one."""
     last: AssistantMessage | None = None
+    found: AssistantMessage | None = None
     for message in messages[at + 1 :]:
         if isinstance(message, UserMessage):
-            return None
-        if isinstance(message, ToolMessage):
-            if is_taken(message):
-                return last
-            continue
-        last = message
-        if not message.tool_calls and message.stop_reason not in _NO_ANSWER and REJECTED not in message.metadata:
-            return message
-    return None
+            if _opens_a_run(message):
+                break
+            found = None
+        elif isinstance(message, ToolMessage):
+            found = last if is_taken(message) else found
+        else:
+            last = message
+            found = message if _is_finished(message) else None
+    return found
+
+
+def _opens_a_run(message: Message) -> bool:
+    return isinstance(message, UserMessage) and CONTROL not in message.metadata
+
+
+def _is_finished(answer: AssistantMessage) -> bool:
+    return not answer.tool_calls and answer.stop_reason not in _NO_ANSWER and REJECTED not in answer.metadata
 
 
 def _check_going_on(messages: Sequence[Message]) -> None:

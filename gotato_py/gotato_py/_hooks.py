@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from operator import is_
 from typing import Any, TypeVar
 
-from ._bounds import check_message_size, limited
+from ._bounds import check_user_message, limited
+from ._guards import is_sequence
 from ._run import Run
 from ._value import of_defaults, replace
 from ._view import catch_compactions, turn_result, turn_view
@@ -91,7 +92,7 @@ def transform(run: Run, messages: Sequence[Message]) -> Sequence[Message]:
 
 def _checked(before: Sequence[Message], returned: Any) -> Sequence[Message]:  # Any: an extension returns anything
     """What a transform returned, if it can be sent. Looks at what is new: `before` is known to be right."""
-    if not isinstance(returned, Sequence) or isinstance(returned, str):
+    if not is_sequence(returned):
         raise wrong_return("a sequence of messages", returned)
     after: tuple[Message, ...] = tuple(returned)
     if not after:
@@ -199,9 +200,7 @@ def before_settle(run: Run) -> UserMessage | None:
 
 def _check_question(run: Run, message: UserMessage) -> None:
     """Refuses what cannot be committed as the message with which a run goes on."""
-    if all(isinstance(part, TextPart) and not part.text.strip() for part in message.parts):
-        raise WrongReturn("it returned a message that says nothing")
-    check_message_size(run.setup.limits.max_message_bytes, message, "its message")
+    check_user_message(run.setup.limits.max_message_bytes, message, "its message")
     if message.id and any(known.id == message.id for known in run.setup.transcript.messages):
         raise WrongReturn("it returned a message with the id of one that is there; leave the id out")
 

@@ -11,6 +11,8 @@ from .errors import LimitExceeded, NotRunning
 from .messages import UserMessage
 
 STEER, FOLLOW_UP = "steer", "follow_up"
+CONTROL = "control"
+"""Metadata key of a message with which a run went on, and how it came: it opened no run of its own."""
 Queued = tuple[str, UserMessage]
 """A message, and which of the two controls it came by."""
 

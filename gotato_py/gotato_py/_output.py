@@ -20,7 +20,7 @@ from .arguments import parse_arguments
 from .errors import ExtensionFailure, GotatoError, InvalidArgument
 from .schema import SchemaCompiler, Validator, compile_schema
 from .tool_spec import ToolEffect, ToolSpec
-from .violations import SchemaViolation, described
+from .violations import SchemaViolation, described, too_deep
 
 FINAL_ANSWER = "final_answer"
 
@@ -31,7 +31,6 @@ _DESCRIPTION = (
 _ACCEPTED = "a type (a class, list[T], A | B, Literal[...]) or a JSON Schema (a mapping)"
 _MOST_KEPT = 32  # classes whose plans are kept: a program asks for few, one that makes classes as it runs for many
 _FENCED = r"```(?:json(?![0-9a-z]))?(.*)```"
-_TOO_DEEP = SchemaViolation("$", "a value that is not nested too deeply to be converted", "deeper nesting")
 
 Interrupts = tuple[type[BaseException], ...]
 
@@ -113,7 +112,7 @@ class OutputPlan:
                 raise rejected.__cause__ from None
             return rejected.failure.violation()
         except RecursionError:
-            return _TOO_DEEP
+            return too_deep("converted")
 
 
 def read_output(output: object, compiler: SchemaCompiler | None) -> OutputPlan:

@@ -15,7 +15,7 @@ from .model import ModelRequest
 from .parts import StopReason
 from .tool_spec import ToolSpec
 
-WRAP_UP = UserMessage(
+WRAP_UP = (
     "A limit of this run has been reached and no tool can be called any more. "
     "Answer now with what you have, and say what is left undone."
 )
@@ -60,7 +60,7 @@ def draft_request(run: Run, *, wrap_up: bool = False) -> Draft:
     if run.listening and (run.hasher is None or wrap_up or setup.sources.changes):
         run.hasher = PrefixHasher(system, tools)
     if wrap_up:
-        messages = (*messages, WRAP_UP)
+        messages = TailedMessages(messages, len(messages), (UserMessage(WRAP_UP),))
     elif run.output is not None and run.output.correction is not None:
         messages = TailedMessages(messages, len(messages), (run.output.correction,))
     elif type(tail) is AssistantMessage and tail.stop_reason is not StopReason.PAUSE:

@@ -63,6 +63,18 @@ def unchecked(kind: Callable[..., T]) -> Callable[..., T]:
     return cast("Callable[..., T]", scope["make"])
 
 
+def unchecked_later(kind: Callable[..., T]) -> Callable[..., T]:
+    """The same, compiled at its first use: for values that most programs never make."""
+    compiled: list[Callable[..., T]] = []
+
+    def make(*given: Any, **named: Any) -> T:  # Any: the fields of the kind
+        if not compiled:
+            compiled.append(unchecked(kind))
+        return compiled[0](*given, **named)
+
+    return make
+
+
 def of_defaults(kind: Callable[[], T]) -> T:
     """The value whose fields all have their defaults, made without compiling a constructor while importing."""
     owner: Any = kind

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from ._ledger import Ledger
 from ._run import Run
-from ._value import unchecked
+from ._value import unchecked_later
 from .context import TurnResult, TurnView
 from .events import SessionCompacted
 from .messages import ToolMessage, UserMessage
 
-_make_view = unchecked(TurnView)
+_make_view = unchecked_later(TurnView)
 
 
 def turn_view(run: Run, result: TurnResult | None = None, message: UserMessage | None = None) -> TurnView:

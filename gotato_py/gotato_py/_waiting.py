@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from math import inf
 from typing import Any
 
+from ._guards import is_array, is_mapping
 from ._mapping import FrozenMapping
 from ._run import Ending, Run, store_failure
 from ._value import replace
@@ -78,7 +79,7 @@ def answered(records: Mapping[str, WaitingCall], answers: Mapping[str, Decision]
 
 def check_answers(answers: object) -> Mapping[str, Decision]:
     """The argument `answers`, if it maps keys to decisions."""
-    if not isinstance(answers, Mapping):
+    if not is_mapping(answers):
         raise InvalidArgument(
             f"answers must be a mapping of keys to Approve() or Deny(), not {type(answers).__name__}",
             operation="Agent.run",
@@ -107,9 +108,9 @@ def to_show(records: Mapping[str, WaitingCall]) -> tuple[WaitingCall, ...]:
 
 
 def _copied(given: Any) -> Any:  # Any: JSON data
-    if isinstance(given, dict):
+    if is_mapping(given):
         return {name: _copied(each) for name, each in given.items()}
-    return [_copied(each) for each in given] if isinstance(given, list) else given
+    return [_copied(each) for each in given] if is_array(given) else given
 
 
 def record_answers(run: Run) -> None:

@@ -153,13 +153,13 @@ def with_panel(messages: Sequence[Message], panel: str) -> Sequence[Message]:
     return TailedMessages(messages, len(messages), (UserMessage((part,)),))
 
 
-GO_ON = UserMessage("Your last answer was interrupted. Go on from where it ended.")
+GO_ON = "Your last answer was interrupted. Go on from where it ended."
 
 
 def with_closing_line(messages: Sequence[Message]) -> Sequence[Message]:
     """The messages, closed by a user line where a partial answer is the last one; the line is never stored."""
     if messages and isinstance(messages[-1], AssistantMessage) and not messages[-1].tool_calls:
-        return TailedMessages(messages, len(messages), (GO_ON,))
+        return TailedMessages(messages, len(messages), (UserMessage(GO_ON),))
     return messages
 
 

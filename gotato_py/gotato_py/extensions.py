@@ -112,18 +112,22 @@ class Hook:
 class Points:
     """Which callables each point has, in the order in which they are asked. Made once an agent."""
 
-    before_run: tuple[Hook, ...] = ()
-    before_turn: tuple[Hook, ...] = ()
-    transform: tuple[Hook, ...] = ()
-    check_answer: tuple[Hook, ...] = ()
-    before_tool: tuple[Hook, ...] = ()
-    after_tool: tuple[Hook, ...] = ()
-    should_stop: tuple[Hook, ...] = ()
-    before_settle: tuple[Hook, ...] = ()
-    on_overflow: tuple[Hook, ...] = ()
-    observe: tuple[Hook, ...] = ()
+    __slots__ = tuple(POINTS)
+
+    before_run: tuple[Hook, ...]
+    before_turn: tuple[Hook, ...]
+    transform: tuple[Hook, ...]
+    check_answer: tuple[Hook, ...]
+    before_tool: tuple[Hook, ...]
+    after_tool: tuple[Hook, ...]
+    should_stop: tuple[Hook, ...]
+    before_settle: tuple[Hook, ...]
+    on_overflow: tuple[Hook, ...]
+    observe: tuple[Hook, ...]
 
     def __init__(self, extensions: Sequence[Extension] = ()) -> None:
+        for point in POINTS:
+            setattr(self, point, ())
         for extension in extensions:
             for point, call in extension.offers.items():
                 hook, others = Hook(extension, point, call), getattr(self, point)
@@ -181,13 +185,15 @@ _declared: WeakKeyDictionary[type, tuple[str, ...]] = WeakKeyDictionary()
 
 
 def _points_of(where: str, kind: type) -> tuple[str, ...]:
-    """The points that a class has. Raises `InvalidArgument` for a public method whose name is close to one."""
+    """The points that a class has. Raises `InvalidArgument` for a public method whose name is close to one, or begins
+    with one that the class does not have: `before_tool_call` would be a gate that nobody asks."""
     names = dir(kind)
     for name in names:
         if name.startswith("_") or name in POINTS or not callable(getattr(kind, name, None)):
             continue
         for point in POINTS:
-            if _is_near(_bare(name), _bare(point)):
+            longer = point not in names and _bare(name).startswith(_bare(point))
+            if longer or _is_near(_bare(name), _bare(point)):
                 raise InvalidArgument(f"{where} has a method {name!r}; did you mean the point {point!r}?")
     return tuple([point for point in POINTS if point in names])
 

@@ -15,12 +15,11 @@ from .errors import ErrorCode, GotatoError, InvalidArgument
 from .schema import Validator
 from .tool_spec import ToolEffect, ToolSpec
 from .tools import Tool, ToolContext
-from .violations import SchemaViolation
+from .violations import SchemaViolation, too_deep
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_TOO_DEEP = SchemaViolation("$", "a value that is not nested too deeply to be converted", "deeper nesting")
 _ACCEPTED = "a Tool (a `spec` and an `execute(use)`), or a function or method with annotations"
 
 
@@ -128,7 +127,7 @@ class FunctionTool(Generic[P, R]):
         except Rejected as error:
             raise ArgumentsRejected(violation=error.failure.violation()) from error.__cause__
         except RecursionError as error:
-            raise ArgumentsRejected(violation=_TOO_DEEP) from error
+            raise ArgumentsRejected(violation=too_deep("converted")) from error
 
     def call(self, use: ToolContext[Any], converted: Mapping[str, Any]) -> R:  # Any: the function's own types
         """Calls the function with arguments that `convert` returned; raises what it raises."""

@@ -11,7 +11,7 @@ from typing import Any
 from ._cut import bound_parts
 from ._returned import NotSerialisable, text_or_bytes, to_json, type_of
 from ._text import well_formed
-from ._value import unchecked, value
+from ._value import unchecked_later, value
 from .errors import ToolError
 from .messages import MESSAGE_TYPES, ToolResult
 from .parts import PART_TYPES, FilePart, Part, TextPart, ToolResultStatus
@@ -43,8 +43,7 @@ class Outcome:
     handle: str = ""
 
 
-_make_outcome = unchecked(Outcome)
-_NOTHING = _make_outcome(_OK)
+_make_outcome = unchecked_later(Outcome)
 
 
 def normalise(returned: object, interrupts: Interrupts = (KeyboardInterrupt,)) -> Outcome:
@@ -61,9 +60,9 @@ def normalise(returned: object, interrupts: Interrupts = (KeyboardInterrupt,)) -
     """
     kind = type(returned)
     if kind is str:
-        return _make_outcome(_OK, (TextPart(returned),)) if returned else _NOTHING  # type: ignore[arg-type]  # it is a str
+        return _make_outcome(_OK, (TextPart(returned),)) if returned else _make_outcome(_OK)  # type: ignore[arg-type]  # it is a str
     if returned is None:
-        return _NOTHING
+        return _make_outcome(_OK)
     try:
         return _normalise(returned, kind)
     except interrupts:

@@ -20,7 +20,7 @@ from typing import Any
 from . import _schema_shapes as shapes
 from ._schema_values import ARRAY, MAPPING, Check, Malformed, count_of, mapping_of, names_of, nothing
 from .errors import InvalidArgument
-from .violations import SchemaViolation
+from .violations import SchemaViolation, too_deep
 
 Validator = Callable[[object], SchemaViolation | None]
 """Checks one JSON value: None if it fits, else what is wrong first. Called from any thread; must not raise."""
@@ -43,7 +43,6 @@ ANNOTATIONS = frozenset(
         "writeOnly",
     }
 )
-_TOO_DEEP = SchemaViolation("$", "a value that is not nested too deeply to be checked", "deeper nesting")
 
 
 def compile_schema(schema: Mapping[str, object], *, where: str = "") -> Validator:
@@ -67,7 +66,7 @@ def compile_schema(schema: Mapping[str, object], *, where: str = "") -> Validato
         try:
             failure = compiled(value)
         except RecursionError:
-            return _TOO_DEEP
+            return too_deep("checked")
         return None if failure is None else failure.violation()
 
     return validate

@@ -26,6 +26,11 @@ class SchemaViolation:
         return f"{self.path}: expected {self.expected}, got {self.got}"
 
 
+def too_deep(done: str) -> SchemaViolation:
+    """The violation of a value that is nested too deeply to be `done`."""
+    return SchemaViolation("$", f"a value that is not nested too deeply to be {done}", "deeper nesting")
+
+
 class Failure:
     """A violation on its way up: each container adds its step, so that a valid value never pays for a path.
 

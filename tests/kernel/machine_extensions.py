@@ -108,7 +108,7 @@ class _Scripted:
     def _does(self, point: str, subject: object = "") -> str:
         does = self._world.mood(self._who, point)
         self._world.note("asked", Asked(self._who, point, subject, does))
-        self._world.probe(point)
+        self._world.probe("hook")
         if does in RAISES:
             raise RAISES[does]()
         return does

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
@@ -138,32 +138,29 @@ steps: st.SearchStrategy[kit.Step] = st.one_of(
 
 # What happens meanwhile
 
-POINTS = tuple(point for point in MOODS if point != "observe")
-COMMITS = ("append", "mark", "mark waiting", "begin_run", "end_run", "replace")
-CALLED = (*["request", "model event", "tool", "observer"] * 3, "source", *POINTS)
-"""Where somebody else's code is in charge, in the middle of a run."""
-PLACES = ("any", "any", *sorted({*CALLED}), *COMMITS, "appended", "marked", "marked waiting", "clock", "ids")
-places = st.sampled_from(PLACES)
-early = st.sampled_from([1, 1, 1, 2, 2, 3, 4, 5, 6, 7, 8])
-store_faults = st.builds(
-    Fault,
-    st.sampled_from(COMMITS),
-    st.integers(1, 6),
-    st.sampled_from(["os error", "store failure", "broken store"]),
-)
-meanwhile = st.one_of(
-    st.builds(Fault, st.sampled_from(CALLED), early, st.sampled_from([*CONTROLS, "busy", "close", "late close"])),
-    st.builds(Fault, st.sampled_from(CALLED), early, st.sampled_from([f"thread {each}" for each in CONTROLS])),
-    st.builds(Fault, st.sampled_from(CALLED), early, st.sampled_from(["late steer", "late follow up"])),
+CALLED = {"request": 3, "model event": 6, "tool": 3, "observer": 25, "hook": 15, "source": 2}
+"""Where somebody else's code is in charge, in the middle of a run, and how often it probably is."""
+COMMITS = {"append": 6, "mark": 2, "mark waiting": 2, "begin_run": 1, "end_run": 1, "replace": 1}
+COMMITTED = {"appended": 6, "marked": 2, "marked waiting": 2}
+PLACES = {"any": 60, **CALLED, **COMMITS, **COMMITTED, "clock": 20, "ids": 8}
+
+
+def _faults(places: Mapping[str, int], actions: Sequence[str]) -> st.SearchStrategy[Fault]:
+    return st.sampled_from(list(places)).flatmap(
+        lambda at: st.builds(Fault, st.just(at), st.integers(1, places[at]), st.sampled_from(actions))
+    )
+
+
+store_faults = _faults(COMMITS, ["os error", "store failure", "broken store"])
+meanwhile = _faults(
+    CALLED, [*CONTROLS, *CONTROLS, "busy", "close", *(f"thread {each}" for each in CONTROLS), "late steer", "late close"]
 )
 faults = st.one_of(
     meanwhile,
     store_faults,
-    st.builds(Fault, places, st.integers(1, 25), st.sampled_from(list(INTERRUPTS))),
-    st.builds(Fault, st.sampled_from(CALLED), early, st.sampled_from(list(INTERRUPTS))),
-    st.builds(Fault, places, st.integers(1, 25), st.sampled_from(["cancel", "signal", "thread cancel", "late cancel"])),
-    st.builds(Fault, places, st.integers(1, 25), st.just("kill")),
-    st.builds(Fault, st.sampled_from(["appended", "marked", "tool", "marked waiting"]), st.integers(1, 4), st.just("kill")),
+    _faults(PLACES, list(INTERRUPTS)),
+    _faults(CALLED, [*INTERRUPTS, "cancel", "signal", "thread cancel", "late cancel"]),
+    _faults({**CALLED, **COMMITTED}, ["kill"]),
 )
 GRUMBLES = (
     "agent_start",
@@ -226,8 +223,8 @@ def _plans(
     return st.builds(
         Plan,
         st.lists(steps, max_size=4),
-        st.lists(faults, max_size=2),
-        st.lists(moods, max_size=4),
+        st.lists(faults, max_size=3),
+        st.lists(moods, max_size=5),
         st.lists(offers, max_size=3),
         st.frozensets(st.sampled_from(GRUMBLES), max_size=2) | st.just(frozenset()),
         ways,
@@ -247,6 +244,8 @@ plans = st.one_of(
 """Most runs come far: they call tools, and what happens meanwhile is part of it."""
 
 # How agents are made
+
+POINTS = tuple(point for point in MOODS if point != "observe")
 
 few = st.sampled_from([None, 0, 1, 2])
 tool_timeouts = st.sampled_from([None, None, 0.02, 0.0])

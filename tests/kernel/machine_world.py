@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import gotato_testkit as kit
 from gotato_py import (
     Agent,
+    AgentClosed,
     Busy,
     Event,
     Hooks,
@@ -112,6 +113,7 @@ class World:
         self.withdrawn: set[str] = set()
         self.makes: dict[str, Make] = {}  # by run
         self.run_id = ""
+        self.closed = True  # whether nothing was left for the next entry to close
         self.known: set[str] = set()  # the runs whose events were read to their end
         self.subscribers: list[Subscriber] = []
         self.agents: list[Agent] = []
@@ -313,7 +315,7 @@ class World:
         for attempt in (lambda: self.agent.run("again"), lambda: next(self.agent.stream("again"))):
             try:
                 attempt()
-            except Busy:
+            except (Busy, AgentClosed):
                 pass
             else:
                 self.note("wrong", "a second run was let in")
@@ -328,9 +330,10 @@ class World:
     # Other processes
 
     def reopen(self, make: Make) -> None:
-        """The transcript goes to another process, by way of JSON, and an agent there takes over."""
+        """The transcript goes to another process, by way of JSON, and an agent there takes over; this one is gone."""
         stored = self.stored()
-        self.agent.close()
+        self.note("killed", self.run_id)  # no matter if it had ended
+        self.subscribers.clear()
         self.kept = MemoryTranscript.from_dict(json.loads(stored))
         if self.stored() != stored:
             self.note("wrong", "the transcript is not what was stored")
@@ -348,8 +351,7 @@ class World:
         self.snapshot = None
         self.tools.let_go()
         del self.log[length:]
-        if self.log:
-            self.note("killed", self.run_id)
+        self.note("killed", self.run_id)
         self.kept = MemoryTranscript.from_dict(json.loads(stored))
         self.subscribers.clear()
         self.agent = self.build(self.make)

@@ -100,14 +100,16 @@ class TestC21Timeout:
         assert stage.agent.abandoned == ()
         assert_laws(stage)
 
-    def test_c21_what_comes_late_is_dropped(self) -> None:
+    @pytest.mark.parametrize("timeout", [None, 5.0], ids=["in the thread of the run", "beside it"])
+    def test_c21_what_comes_late_is_dropped(self, timeout: float | None) -> None:
         """Progress, usage and result of a call that was given up reach neither transcript nor events nor usage."""
         with Hanging(timeout=0.05) as hang:
 
-            @tool
+            @tool(timeout=timeout)
             def late() -> str:
                 """Lets the hung one speak."""
                 hang.let_go()
+                until(lambda: stage.agent.abandoned == ())
                 return "it has spoken"
 
             stage = Stage(call("hang") + call("late"), say("I see."), tools=[hang, late])
@@ -115,7 +117,6 @@ class TestC21Timeout:
             assert result.usage == Usage()
             assert stage.statuses == ["timed_out", "ok"]
             assert "tool_execution_update" not in stage.kinds
-            until(lambda: stage.agent.abandoned == ())
             assert_laws(stage)
             assert stage.statuses == ["timed_out", "ok"]
             assert stage.events[-1].to_dict()["usage"] == {}

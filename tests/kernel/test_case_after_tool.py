@@ -24,6 +24,7 @@ from gotato_py import (
 from gotato_testkit import FakeTool, Raise, call, say
 
 from .laws import assert_laws
+from .notes import fail, note
 from .stage import Stage
 
 After = Callable[[ToolContext[Any], ToolResult], Any]
@@ -37,7 +38,10 @@ TOOLS = (
 
 def followed(*afters: After | Hooks, steps: Any = None, **options: Any) -> Stage:
     """A stage with these tools, whose results these see."""
-    hooks = [each if isinstance(each, Hooks) else Hooks(after_tool=each, name=f"after{at}") for at, each in enumerate(afters, 1)]
+    hooks = [
+        each if isinstance(each, Hooks) else Hooks(after_tool=each, name=f"after{at}")
+        for at, each in enumerate(afters, 1)
+    ]
     script = steps or [call("good") + call("good"), say("Done.")]
     return Stage(*script, tools=TOOLS, extensions=hooks, **options)
 
@@ -82,7 +86,7 @@ def test_what_it_sees_of_a_call() -> None:
 
 
 def test_it_changes_what_the_model_is_told() -> None:
-    """Text, parts and metadata are the extension's; the last installed one comes first, the first one has the last word."""
+    """Text, parts and metadata are the extension's; the last installed one comes first, the first has the last word."""
 
     def said(word: str) -> After:
         return lambda use, result: ToolResult("", result.status, f"{result.text} {word}", metadata={"by": word})
@@ -118,7 +122,9 @@ class TestFailing:
     """It raises, or returns what is no result: the effect has happened, and is kept."""
 
     @pytest.mark.parametrize(
-        "act", [lambda: {}["x"], lambda: None, lambda: "fine", lambda: ToolResult], ids=["raises", "None", "a text", "class"]
+        "act",
+        [fail, lambda: None, lambda: "fine", lambda: ToolResult],
+        ids=["raises", "None", "a text", "class"],
     )
     def test_the_rest_of_the_batch_runs(self, act: Callable[[], Any]) -> None:
         """The real result is committed, the rest of the batch runs and is committed, and then the run fails."""
@@ -135,8 +141,8 @@ class TestFailing:
         """What one fails at the next one sees, as it was; the first failure is the run's."""
         seen: list[str] = []
         stage = followed(
-            lambda use, result: seen.append(result.text) or {}["a"],  # type: ignore[func-returns-value]
-            lambda use, result: {}["b"],
+            lambda use, result: fail(ValueError(note(seen, result.text))),
+            lambda use, result: fail(),
             lambda use, result: ToolResult("", "ok", "changed"),
         )
         result = stage.run()
@@ -147,7 +153,7 @@ class TestFailing:
 
     def test_with_workers(self) -> None:
         """The same where the calls run at once: everything that started is kept."""
-        stage = followed(lambda use, result: {}["x"], limits=Limits(max_parallel_tools=2))
+        stage = followed(lambda use, result: fail(), limits=Limits(max_parallel_tools=2))
         assert stage.run().status is RunStatus.FAILED
         assert [message.result.status.value for message in stage.results] == ["ok", "ok"]
         assert_laws(stage, again=False)
@@ -155,7 +161,7 @@ class TestFailing:
     def test_of_a_call_that_was_cut_off(self) -> None:
         """A failure at a call that never ran ends the run just so."""
         cut = say("Cut. ", stop_reason="max_tokens") + call("good")
-        stage = followed(lambda use, result: {}["x"], steps=[cut, say("Done.")])
+        stage = followed(lambda use, result: fail(), steps=[cut, say("Done.")])
         assert isinstance(stage.run().error, ExtensionFailure)
         assert len(stage.asked) == 1
         assert_laws(stage, again=False)

@@ -4,29 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from gotato_py import (
     Agent,
-    Allow,
-    Approve,
-    AssistantMessage,
     Ask,
-    Block,
+    AssistantMessage,
     Deny,
     Hooks,
-    InvalidArgument,
     Limits,
-    MemoryTranscript,
     Pending,
     RunStatus,
     ToolContext,
     ToolExecutionStart,
     ToolMessage,
+    ToolResult,
     ToolResultStatus,
+    TurnView,
     WaitingCall,
+    tool,
 )
-from gotato_testkit import FakeTool, ScriptedModel, call, say
+from gotato_testkit import FakeTool, call, say
 
 from .laws_of_waiting import NO, YES, answers, asks, assert_laws, paying, ran, results_of, waits_for
 from .stage import Stage
@@ -38,14 +34,15 @@ ASKING = asks("pay", "mail")
 def made(*steps: Any, log: list[str] | None = None, **options: Any) -> Stage:
     """An agent that reads, pays and mails; it asks before it pays and before it mails."""
     written: list[str] = [] if log is None else log
-    return Stage(*(steps or (BATCH, say("Done."))), tools=paying(written), **{"extensions": [ASKING], **options})
+    options.setdefault("extensions", [ASKING])
+    return Stage(*(steps or (BATCH, say("Done."))), tools=paying(written), **options)
 
 
 class TestC56ABatch:
     """One of the calls needs no approval, two do."""
 
     def test_c56_every_question_at_once(self) -> None:
-        """The run settles waiting with all questions of the batch; what stood before the first has run, nothing else."""
+        """The run settles waiting with all questions of the batch; what stood before the first has run, only that."""
         log: list[str] = []
         stage = made(log=log)
         result = stage.run()
@@ -144,116 +141,6 @@ class TestC56ABatch:
         assert_laws(stage)
 
 
-class TestC56WhatWasShownRuns:
-    """Exactly the arguments that were shown are executed, and no gate is passed by."""
-
-    def test_c56_a_stored_call_is_edited(self) -> None:
-        """Somebody edits the arguments in the stored message: those that were shown run."""
-        log: list[str] = []
-        stage = made(log=log)
-        data = stage_data(stage)
-        data["messages"][1]["tool_calls"][1]["arguments"] = '{"amount": 5000}'
-        other = again(data, log)
-        done = other.run(None, answers=dict.fromkeys([each.key for each in other.transcript.waiting], Approve()))
-        assert (done.text, log) == ("Done.", ["read a", "pay 5", "mail Kari None"])
-        starts = [event for event in other.events if isinstance(event, ToolExecutionStart)]
-        assert dict(starts[0].arguments) == {"amount": 5}
-        assert_laws(other)
-
-    def test_c56_a_stored_call_is_exchanged(self) -> None:
-        """Somebody puts another tool in the place of the one that was asked about: its approval is none."""
-        log: list[str] = []
-        stage = made(call("read") + call("pay", amount=5), say("Done."), log=log)
-        data = stage_data(stage)
-        data["messages"][1]["tool_calls"][1]["name"] = "mail"
-        other = again(data, log)
-        (key,) = (each.key for each in other.transcript.waiting)
-        with pytest.raises(InvalidArgument):
-            other.run(None, answers={key: YES})
-        assert other.run(None).text == "Done."
-        assert (log, ran(other)) == (["read "], ["read ok", "mail not_run"])
-        assert_laws(other)
-
-    def test_c56_the_arguments_are_changed_for_showing(self) -> None:
-        """What a program does to the arguments in the result, to show them, is not what runs."""
-        log: list[str] = []
-        stage = made(call("mail", to="Kari", copies=["Ola"]), say("Done."), log=log)
-        result = stage.run()
-        shown: Any = result.waiting[0].arguments
-        shown["copies"].append("everybody")
-        assert stage.run(None, answers=answers(result, mail=YES)).text == "Done."
-        assert log == ["mail Kari ['Ola']"]
-        assert_laws(stage)
-
-    def test_c56_a_gate_that_blocks_now(self) -> None:
-        """Gates are asked again when the answer has come: one that blocks still blocks what was approved."""
-        log: list[str] = []
-        closed: list[str] = []
-
-        def limit(use: ToolContext[Any]) -> Allow | Block:
-            return Block(f"{use.name} is closed") if use.name in closed else Allow()
-
-        stage = made(log=log, extensions=[ASKING, Hooks(before_tool=limit)])
-        result = stage.run()
-        closed.append("pay")
-        assert stage.run(None, answers=answers(result, pay=YES, mail=YES)).text == "Done."
-        assert log == ["read a", "mail Kari None"]
-        assert "pay is closed" in results_of(stage, "pay")[0].text
-        assert_laws(stage)
-
-    def test_c56_a_gate_that_fails_now(self) -> None:
-        """A gate that raises when it is asked again blocks what was approved."""
-        log: list[str] = []
-        asked: list[str] = []
-
-        def moody(use: ToolContext[Any]) -> Allow:
-            asked.append(use.name)
-            return Allow() if asked.count("pay") < 2 else {}["x"]
-
-        stage = made(call("pay"), say("Done."), log=log, extensions=[ASKING, Hooks(before_tool=moody, name="moody")])
-        assert stage.run(None, answers=answers(stage.run(), pay=YES)).text == "Done."
-        assert (log, ran(stage)) == ([], ["pay blocked"])
-        assert_laws(stage)
-
-    def test_c56_nobody_is_asked_about_what_is_blocked(self) -> None:
-        """A block wins over a question, whichever gate says it first."""
-        block = Hooks(before_tool=lambda use: Block("no mail") if use.name == "mail" else Allow())
-        for order in ([ASKING, block], [block, ASKING]):
-            log: list[str] = []
-            stage = made(log=log, extensions=order)
-            result = stage.run()
-            assert waits_for(result) == ["pay"]
-            assert stage.run(None, answers=answers(result, pay=YES)).text == "Done."
-            assert ran(stage) == ["read ok", "pay ok", "mail blocked"]
-            assert_laws(stage)
-
-    def test_c56_of_two_questions_the_first(self) -> None:
-        """Two gates ask about one call: the first question is put, and its approval answers both."""
-        stage = made(extensions=[ASKING, Hooks(before_tool=lambda use: Ask("Really?"))])
-        result = stage.run()
-        assert [each.question for each in result.waiting] == ["Really?", "May it pay?", "May it mail?"]
-        assert stage.run(None, answers=answers(result, read=YES, pay=YES, mail=YES)).text == "Done."
-        assert_laws(stage)
-
-    def test_c56_a_gate_asks_anew_behind(self) -> None:
-        """A gate that let a call pass asks about it after the answers: the run waits again, and what ran has run once."""
-        log: list[str] = []
-        strict: list[str] = []
-
-        def gate(use: ToolContext[Any]) -> Allow | Ask:
-            return Ask(f"Now {use.name}?") if use.name in ("pay", *strict) else Allow()
-
-        stage = made(call("pay") + call("read") + call("mail"), say("Done."), log=log, extensions=[gate_of(gate)])
-        first = stage.run()
-        strict.append("read")
-        second = stage.run(None, answers=answers(first, pay=YES))
-        assert (waits_for(second), log) == (["read"], ["pay 0"])
-        assert [each.question for each in second.waiting] == ["Now read?"]
-        assert stage.run(None, answers=answers(second, read=YES)).text == "Done."
-        assert log == ["pay 0", "read ", "mail  None"]
-        assert_laws(stage)
-
-
 class TestC56BesideOtherThings:
     """Waiting beside workers, limits, pending work and calls that cannot run."""
 
@@ -326,6 +213,45 @@ class TestC56BesideOtherThings:
         assert ran(other) == ["pay not_run"]
         assert_laws(other)
 
+    def test_c56_a_tool_of_a_source(self) -> None:
+        """A tool that a source gives is there again when the run goes on, and gets the deps of that run."""
+        seen: list[object] = []
+
+        class Source:
+            """Gives one tool, made anew each time."""
+
+            def tools(self, view: TurnView) -> list[Any]:
+                """The tool."""
+
+                def pay(use: ToolContext[Any]) -> str:
+                    """Pays."""
+                    seen.append(use.deps)
+                    return "paid"
+
+                return [tool(pay)]
+
+        stage = Stage(call("pay"), say("Done."), extensions=[asks("pay")])
+        stage.agent = Agent(stage.model, tools=[Source()], transcript=stage.transcript, extensions=[
+            Hooks(observe=stage.events.append), asks("pay"),
+        ])  # fmt: skip
+        result = stage.run(deps="first")
+        assert stage.run(None, answers=answers(result, pay=YES), deps="second").text == "Done."
+        assert (seen, ran(stage)) == (["second"], ["pay ok"])
+        assert_laws(stage)
+
+    def test_c56_steered_while_it_resumes(self) -> None:
+        """A message that comes while the batch goes on is delivered behind its results, before the model is asked."""
+
+        def steer(use: ToolContext[Any], result: ToolResult) -> ToolResult:
+            if use.name == "pay":
+                stage.agent.steer("hurry")
+            return result
+
+        stage = made(extensions=[ASKING, Hooks(after_tool=steer)])
+        assert stage.run(None, answers=answers(stage.run(), pay=YES, mail=YES)).text == "Done."
+        assert stage.asked[-1][-3:] == ["R call_2 ok", "R call_3 ok", "U hurry"]
+        assert_laws(stage)
+
     def test_c56_queued_messages_come_back(self) -> None:
         """What was queued for a run that settles waiting was not delivered, and the result says so."""
 
@@ -334,7 +260,7 @@ class TestC56BesideOtherThings:
             stage.agent.follow_up("and then?")
             return Ask("May it?")
 
-        stage = made(call("pay"), extensions=[gate_of(gate)])
+        stage = made(call("pay"), extensions=[Hooks(before_tool=gate)])
         result = stage.run()
         assert [message.text for message in result.undelivered] == ["hurry", "and then?"]
         assert (waits_for(result), [line for line in stage.history if line[0] == "U"]) == (["pay"], ["U do it"])
@@ -370,21 +296,3 @@ class TestC56BesideOtherThings:
         assert (done.status, done.stopped_by, done.text) == (RunStatus.COMPLETED, "it is paid", "")
         assert (len(stage.asked), len(log)) == (1, 3)
         assert_laws(stage)
-
-
-def gate_of(gate: Any) -> Hooks:
-    """The gate as an extension."""
-    return Hooks(before_tool=gate)
-
-
-def stage_data(stage: Stage) -> dict[str, Any]:
-    """What a store keeps of the stage, once its run has settled waiting."""
-    assert stage.run().status is RunStatus.WAITING
-    assert isinstance(stage.transcript, MemoryTranscript)
-    return stage.transcript.to_dict()
-
-
-def again(data: dict[str, Any], log: list[str]) -> Stage:
-    """A stage on what was stored."""
-    assert Agent(ScriptedModel([]), transcript=MemoryTranscript.from_dict(data)).id
-    return made(say("Done."), log=log, transcript=MemoryTranscript.from_dict(data))

@@ -8,22 +8,20 @@ from typing import Any
 import pytest
 
 from gotato_py import (
-    AssistantMessage,
     Hooks,
     MemoryTranscript,
-    Message,
     RunResult,
     RunStatus,
     StoreFailure,
     ToolContext,
     ToolMessage,
+    TurnView,
     UserMessage,
     WaitingCall,
 )
 from gotato_testkit import call, say
 
-from .interrupts import LineInterrupt
-from .laws_of_waiting import YES, answers, asks, assert_invariants, assert_laws, paying, ran, results_of, waits_for
+from .laws_of_waiting import YES, answers, asks, assert_laws, paying, ran, results_of
 from .stage import Stage
 
 BATCH = call("read") + call("pay", amount=5) + call("mail", to="Kari")
@@ -61,7 +59,7 @@ class Failing(MemoryTranscript):
 
 def set_up(log: list[str], transcript: MemoryTranscript | None = None, **options: Any) -> Stage:
     """A stage that reads, pays and mails, and asks before the last two."""
-    options = {"extensions": [ASKING], **options}
+    options.setdefault("extensions", [ASKING])
     return Stage(BATCH, say("Done."), tools=paying(log), transcript=transcript, **options)
 
 
@@ -167,6 +165,27 @@ class TestC57TheStoreFails:
         assert_laws(stage)
 
 
+class TestC57AnExtensionFails:
+    """An extension fails before the batch goes on."""
+
+    def test_c57_before_the_run(self) -> None:
+        """Where `before_run` raises nothing has run, the answers are recorded, and the next run goes on with them."""
+        log: list[str] = []
+        moods = [True, False, True]
+
+        def moody(view: TurnView) -> None:
+            if not moods.pop(0):
+                raise ValueError("not now")
+
+        stage = set_up(log, extensions=[ASKING, Hooks(before_run=moody)])
+        done = stage.run(None, answers=answers(stage.run(), pay=YES, mail=YES))
+        assert (done.status, log, stage.agent.status) == (RunStatus.FAILED, ["read "], "waiting")
+        assert [each.decision for each in stage.transcript.waiting] == [YES, YES]
+        assert stage.run(None).text == "Done."
+        assert log == ["read ", "pay 5", "mail Kari None"]
+        assert_laws(stage, again=False)
+
+
 class TestC57TheProcessDies:
     """The process was killed in the middle of a batch that was resumed; another one goes on from what it left."""
 
@@ -194,7 +213,7 @@ class TestC57TheProcessDies:
         """Where nothing is left to run the run goes on to its turns, and a later batch is closed like any other."""
         log: list[str] = []
         transcript, given = self.left("pay", "mail")
-        stop = Hooks(after_tool=lambda use, result: stage.cancel() or result)  # type: ignore[func-returns-value]
+        stop = Hooks(observe=lambda event: event.kind == "tool_execution_end" and stage.agent.cancel())
         stage = Stage(call("read") + call("read"), tools=paying(log), transcript=transcript, extensions=[stop])
         assert stage.run(None, answers=given).status is RunStatus.CANCELLED
         assert log == ["read "]
@@ -233,68 +252,3 @@ def go_on(stage: Stage, how: str, given: dict[str, Any]) -> RunResult[Any]:
         case _:
             opening = next(message for message in stage.messages if isinstance(message, UserMessage))
             return stage.run(UserMessage("do it", id=opening.id))
-
-
-class TestC33AtEveryLine:
-    """Ctrl-C before any line that a run executes which waits, and one that goes on with the answers."""
-
-    def test_c33_of_a_run_that_waits(self) -> None:
-        """It comes out, no question is lost half way, and whoever goes on finds a transcript that can be sent."""
-        self.assert_every(lambda: set_up([]), lambda stage, given: stage.run(), step=7)
-
-    def test_c33_of_a_run_that_resumes(self) -> None:
-        """It comes out, nothing that was approved runs twice, and the next run works."""
-        self.assert_every(waiting, lambda stage, given: stage.run(None, answers=given), step=5)
-
-    def test_c33_of_a_stream_that_resumes(self) -> None:
-        """The same where the run is iterated."""
-
-        def go(stage: Stage, given: dict[str, Any]) -> None:
-            with stage.agent.stream(answers=given, check=False) as stream:
-                for _ in stream:
-                    pass
-
-        self.assert_every(waiting, go, step=11)
-
-    def assert_every(
-        self, make: Callable[[], Stage], go: Callable[[Stage, dict[str, Any]], object], *, step: int
-    ) -> None:
-        """Interrupts one run after another, each some lines later, until one comes to its end."""
-        broken: list[str] = []
-        number = 1
-        while True:
-            stage, line = make(), LineInterrupt(number)
-            given = {each.key: YES for each in stage.transcript.waiting}
-            came_out = line(lambda stage=stage, given=given: go(stage, given))  # type: ignore[misc]  # bound at once
-            if not line.where:
-                break
-            try:
-                assert came_out
-                after(stage, given)
-            except AssertionError as error:
-                broken.append(f"{line.where}: {error}".splitlines()[0])
-            number += step
-        assert number > 20 * step
-        assert broken == []
-
-
-def waiting() -> Stage:
-    """A stage whose run waits."""
-    stage = set_up([])
-    assert waits_for(stage.run()) == ["pay", "mail"]
-    return stage
-
-
-def after(stage: Stage, given: dict[str, Any]) -> None:
-    """What holds when a run was interrupted somewhere: what waits can be answered, and the laws stand."""
-    stage.agent.wait_idle()  # closes what was left
-    assert_invariants(stage)
-    if stage.agent.status == "waiting":
-        stage.script.replace(say("Done."))
-        keys = {each.key: YES for each in stage.transcript.waiting}
-        done = stage.run(None, answers=keys)
-        assert (done.status, done.text) == (RunStatus.COMPLETED, "Done."), done
-    calls = [message for message in stage.messages if isinstance(message, AssistantMessage) and message.tool_calls]
-    results: list[Message] = [*stage.results]
-    assert len(results) == sum(len(message.tool_calls) for message in calls)
-    assert_laws(stage)

@@ -28,6 +28,7 @@ from gotato_py import (
 from gotato_testkit import call, say
 
 from .laws import assert_laws
+from .notes import note
 from .stage import Stage
 
 Gate = Callable[[ToolContext[Any]], Any]
@@ -45,7 +46,10 @@ def send(to: str = "") -> str:
 
 def gated(*gates: Gate | Hooks, steps: Any = None, **options: Any) -> Stage:
     """A stage with two tools, a script that calls both at once, and these gates."""
-    hooks = [gate if isinstance(gate, Hooks) else Hooks(before_tool=gate, name=f"gate{at}") for at, gate in enumerate(gates, 1)]
+    hooks = [
+        gate if isinstance(gate, Hooks) else Hooks(before_tool=gate, name=f"gate{at}")
+        for at, gate in enumerate(gates, 1)
+    ]
     script = steps or [call("send", to="Kari") + call("add", a=1, b=2), say("Done.")]
     return Stage(*script, tools=[add, send], extensions=hooks, **options)
 
@@ -80,7 +84,7 @@ class TestC36AGateFails:
     def test_c36_one_of_three_raises(self, caplog: pytest.LogCaptureFixture) -> None:
         """The call is blocked in the extension's name, the next gate is not asked about it, and the other call runs."""
         asked: list[str] = []
-        third = Hooks(before_tool=lambda use: asked.append(use.name) or Allow(), name="third")  # type: ignore[func-returns-value]
+        third = Hooks(before_tool=lambda use: note(asked, use.name, Allow()), name="third")
         stage = gated(lambda use: Allow(), on("send", raising(KeyError("x"))), third)
         with caplog.at_level(logging.WARNING, logger="gotato_py"):
             result = stage.run()
@@ -185,7 +189,7 @@ class TestC36WhatAGateDecides:
         asked: list[tuple[str, int]] = []
 
         def gate(number: int, verdict: Any) -> Gate:
-            return lambda use: asked.append((use.name, number)) or verdict  # type: ignore[func-returns-value]
+            return lambda use: note(asked, (use.name, number), verdict)
 
         stage = gated(gate(1, Allow()), gate(2, Block("no")), gate(3, Allow()))
         stage.run()
@@ -196,7 +200,7 @@ class TestC36WhatAGateDecides:
     def test_c36_asked_when_it_is_their_turn(self) -> None:
         """A gate is asked about a call when the calls before it have run: it may look at what they did."""
         seen: list[int] = []
-        stage = gated(lambda use: seen.append(sum(stage.effects.values())) or Allow())  # type: ignore[func-returns-value]
+        stage = gated(lambda use: note(seen, sum(stage.effects.values()), Allow()))
         stage.run()
         assert seen == [0, 1]
         assert_laws(stage)
@@ -259,16 +263,19 @@ class TestC36WhatAGateDecides:
         asked: list[str] = []
         cut = say("Cut. ", stop_reason="max_tokens") + call("add")
         steps = [call("dda") + call("add", a="x") + call("add", a=1), cut, say("Done.")]
-        stage = gated(lambda use: asked.append(use.name) or Allow(), steps=steps)  # type: ignore[func-returns-value]
+        stage = gated(lambda use: note(asked, use.name, Allow()), steps=steps)
         assert stage.run().text == "Done."
-        assert (asked, [status.value for status in stage.statuses]) == (["add"], ["not_run", "not_run", "ok", "not_run"])
+        assert (asked, [status.value for status in stage.statuses]) == (
+            ["add"],
+            ["not_run", "not_run", "ok", "not_run"],
+        )
         assert_laws(stage)
 
     def test_c36_before_workers(self) -> None:
         """With worker threads gates are asked in the thread of the run, one call after another."""
         asked: list[str] = []
         stage = gated(
-            lambda use: asked.append(use.name) or (Block("no") if use.name == "add" else Allow()),  # type: ignore[func-returns-value]
+            lambda use: note(asked, use.name, (Block("no") if use.name == "add" else Allow())),
             steps=[call("send") + call("add") + call("send", to="b"), say("Done.")],
             limits=Limits(max_parallel_tools=3),
         )

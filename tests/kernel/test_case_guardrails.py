@@ -29,6 +29,7 @@ from gotato_py import (
 from gotato_testkit import call, say
 
 from .laws import assert_laws
+from .notes import fail, note
 from .stage import Stage
 
 MAIL = say("I will write to them. ") + call("mail", to="all") + call("mail", to="Kari")
@@ -44,7 +45,10 @@ def mail(to: str = "") -> str:
 
 def guarded(*guards: Any, steps: Any = None, **options: Any) -> Stage:
     """A stage that mails, guarded by these."""
-    hooks = [each if isinstance(each, Hooks) else Hooks(check_answer=each, name=f"guard{at}") for at, each in enumerate(guards, 1)]
+    hooks = [
+        each if isinstance(each, Hooks) else Hooks(check_answer=each, name=f"guard{at}")
+        for at, each in enumerate(guards, 1)
+    ]
     return Stage(*(steps or [MAIL, say("Done.")]), tools=[mail], extensions=hooks, **options)
 
 
@@ -61,12 +65,15 @@ class TestC41Rejected:
     """A guardrail rejects an answer."""
 
     def test_c41_with_calls(self) -> None:
-        """The answer stays, none of its tools starts, each call has a result that names the guardrail; the run fails."""
+        """The answer stays, none of its tools starts, each call has a result that names the guardrail; it fails."""
         stage = guarded(rejecting("write"))
         result = stage.run()
         assert (result.status, result.text) == (RunStatus.FAILED, "I will write to them. ")
         assert isinstance(result.error, AnswerRejected)
-        assert (result.error.code, str(result.error)) == (ErrorCode.ANSWER_REJECTED, "guard1 rejected the answer: no write")
+        assert (result.error.code, str(result.error)) == (
+            ErrorCode.ANSWER_REJECTED,
+            "guard1 rejected the answer: no write",
+        )
         assert stage.history == ["U do it", "A I will write to them.  [mail, mail] tool_calls", *NOT_RUN]
         assert all("guard1 rejected the answer: no write" in message.text for message in stage.results)
         assert (sum(stage.effects.values()), len(stage.asked)) == (0, 1)
@@ -77,7 +84,7 @@ class TestC41Rejected:
         assert_laws(stage)
 
     def test_c41_redacted(self) -> None:
-        """With `redact` nothing of the answer is kept, neither in the transcript nor in the result; it was taken back."""
+        """With `redact` nothing of the answer is kept, in the transcript or in the result: it was taken back."""
         stage = guarded(rejecting("write", redact=True))
         result = stage.run()
         assert (result.status, result.text, result.message) == (RunStatus.FAILED, "", None)
@@ -112,7 +119,7 @@ class TestC41Rejected:
         assert_laws(stage)
 
     def test_c41_the_task_comes_again(self) -> None:
-        """A task whose answer was rejected is not answered by it: delivered again, the model is told and asked again."""
+        """A task whose answer was rejected is not answered by it: delivered again, the model is told and asked."""
         task = UserMessage("do it", id="task-1")
         stage = guarded(rejecting("secret"), steps=[say("The secret is 7."), say("I cannot say.")])
         assert stage.run(task).status is RunStatus.FAILED
@@ -166,7 +173,7 @@ class TestC41Order:
         asked: list[int] = []
 
         def guard(number: int, verdict: Any) -> Any:
-            return lambda view, message: asked.append(number) or verdict  # type: ignore[func-returns-value]
+            return lambda view, message: note(asked, number, verdict)
 
         stage = guarded(guard(1, Accept()), guard(2, Reject("two")), guard(3, Accept()))
         assert str(stage.run().error) == "guard2 rejected the answer: two"
@@ -214,7 +221,7 @@ class TestC41AGuardrailFails:
 
     @pytest.mark.parametrize(
         "act",
-        [lambda: {}["x"], lambda: None, lambda: True, lambda: "fine", lambda: Accept],
+        [fail, lambda: None, lambda: True, lambda: "fine", lambda: Accept],
         ids=["raises", "None", "True", "a text", "the class"],
     )
     def test_c41_withholds(self, act: Callable[[], Any]) -> None:
@@ -230,7 +237,7 @@ class TestC41AGuardrailFails:
 
     def test_c41_advisory(self) -> None:
         """One that is only advisory lets the answer pass; the others still judge it."""
-        advice = Hooks(check_answer=lambda view, message: {}["x"], advisory=True, name="advice")
+        advice = Hooks(check_answer=lambda view, message: fail(), advisory=True, name="advice")
         stage = guarded(rejecting("secret"), advice)
         assert stage.run().text == "Done."
         told = [event.extension for event in stage.events if isinstance(event, ExtensionFailed)]

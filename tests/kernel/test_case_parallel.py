@@ -20,6 +20,7 @@ from gotato_py import (
     ToolContext,
     ToolExecutionEnd,
     ToolMessage,
+    ToolResultStatus,
     tool,
 )
 from gotato_testkit import FakeTool, Stall, call, say
@@ -135,8 +136,8 @@ class TestC25Cap:
         assert stage.run().status is RunStatus.CANCELLED
         assert len(stage.statuses) == 40
         assert set(stage.statuses) <= {"ok", "cancelled", "not_run"}
-        assert stage.statuses.count("ok") >= 10
-        assert stage.statuses.count("not_run") >= 40 - 18
+        assert stage.statuses.count(ToolResultStatus.OK) >= 10
+        assert stage.statuses.count(ToolResultStatus.NOT_RUN) >= 40 - 18
         started = {each.result.key for each in stage.results if each.result.status != "not_run"}
         assert started == set(stage.effects)
         assert floor.together == []

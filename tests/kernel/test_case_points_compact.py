@@ -15,7 +15,6 @@ from gotato_py import (
     Hooks,
     InvalidState,
     Limits,
-    MemoryTranscript,
     Message,
     RunStatus,
     SessionCompacted,
@@ -24,8 +23,8 @@ from gotato_py import (
 )
 from gotato_testkit import Raise, ScriptedModel, call, say
 
-from .interrupts import LineInterrupt
 from .laws import assert_laws
+from .notes import note
 from .stage import Stage
 
 Act = Callable[[TurnView], object]
@@ -104,7 +103,7 @@ class TestBeforeRun:
         seen: list[object] = []
         task = UserMessage("do it", id="task-1")
         stage = Stage(call("work"), tools=[work], limits=Limits(max_turns=1), extensions=[
-            Hooks(before_run=lambda view: seen.append(view.message and view.message.id)),
+            Hooks(before_run=lambda view: note(seen, view.message and view.message.id)),
         ])  # fmt: skip
         stage.run(task)
         stage.script.replace(say("Done."))
@@ -141,7 +140,7 @@ class TestBeforeRun:
         assert_laws(stage, again=False)
 
     def test_a_redelivered_task_behind_a_summary(self) -> None:
-        """A task that a summary covers is still recognised: it gets its answer, or goes on, and comes in no second time."""
+        """A task that a summary covers is still recognised: it gets its answer or goes on, and comes in once."""
         task = UserMessage("first", id="task-1")
         stage = Stage(say("One."), extensions=[Hooks(before_turn=compacting(last))])
         assert stage.run(task).text == "One."
@@ -164,7 +163,7 @@ class TestBeforeTurn:
         """It sees each turn with its number, the messages so far, and the tokens so far."""
         seen: list[tuple[int, int, object]] = []
         stage = Stage(call("work"), say("Done."), tools=[work], extensions=[
-            Hooks(before_turn=lambda view: seen.append((view.turn, len(view.messages), view.result))),
+            Hooks(before_turn=lambda view: note(seen, (view.turn, len(view.messages), view.result))),
         ])  # fmt: skip
         stage.run()
         assert seen == [(1, 1, None), (2, 3, None)]
@@ -235,42 +234,3 @@ class TestBeforeTurn:
         assert stage.run("third").text == "Two."
         assert stage.asked[-1] == ["U What happened before 0.", "A One. end_turn", "U third"]
         assert_laws(stage)
-
-
-class TestBetweenRuns:
-    """Somebody else compacts, between two runs of an agent."""
-
-    def test_one_message_replaced_by_one(self) -> None:
-        """A summary in the place of a single message changes no count, and is seen all the same."""
-        stage = Stage(say("One."), say("Two."))
-        stage.run("first")
-        transcript = stage.transcript
-        assert isinstance(transcript, MemoryTranscript)
-        transcript.replace(Compaction(UserMessage("Summary."), transcript.messages[0].id))
-        assert stage.run("second").text == "Two."
-        assert stage.asked[-1] == ["U Summary.", "A One. end_turn", "U second"]
-        assert told(stage) == []
-        assert_laws(stage)
-
-
-def test_c33_a_run_that_compacts() -> None:
-    """Ctrl-C at any line of a run that compacts everything: the next run works, and every message was told."""
-    broken: list[str] = []
-    number = 1
-    while True:
-        stage = Stage(call("work"), say("Done."), tools=[work], extensions=[
-            Hooks(before_turn=compacting(last, times=2)),
-        ])  # fmt: skip
-        line = LineInterrupt(number)
-        line(lambda stage=stage: stage.run())  # type: ignore[misc]  # bound at once
-        if not line.where:
-            break
-        try:
-            assert_laws(stage, repair=True)
-            ended = {event.message.id for event in stage.events if event.kind == "message_end"}  # type: ignore[union-attr]
-            assert {message.id for message in stage.messages if message.role == "assistant"} <= ended
-        except AssertionError as error:
-            broken.append(f"{line.where}: {error}".splitlines()[0])
-        number += 3
-    assert number > 100
-    assert broken == []

@@ -5,8 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from asyncio import CancelledError
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from contextvars import ContextVar
 
 import pytest
@@ -163,7 +162,8 @@ class TestFromWithin:
                 super().execute(use)
                 done.append(stage.agent.wait_idle(PATIENCE_S))
                 stage.agent.close()
-                return done.append("closed")
+                done.append("closed")
+                return ""
 
         with Late("late", timeout=0.01) as late:
             free = FakeTool("free", Do(late.let_go))
@@ -178,30 +178,6 @@ class TestFromWithin:
 def stalling() -> FakeTool:
     """A tool that blocks until its scope ends."""
     return FakeTool("stall", Stall())
-
-
-class TestNoThread:
-    """The machine has no thread left."""
-
-    def test_a_tool_that_gets_no_thread(self) -> None:
-        """It is `not_run`, which is safe to repeat, and the run goes on."""
-        stage = Stage(batch("fine", "fine"), say("I see."), tools=[fine()], limits=TWO)
-        with no_room_for_threads():
-            assert stage.run().text == "I see."
-        assert stage.statuses == ["not_run", "not_run"]
-        assert "no thread could be started" in stage.results[0].result.error
-        assert not stage.effects
-        assert_laws(stage)
-
-
-@contextmanager
-def no_room_for_threads() -> Generator[None, None, None]:
-    """Meanwhile a new thread asks for a stack that no address space has room for."""
-    before = threading.stack_size(1 << 62)
-    try:
-        yield
-    finally:
-        threading.stack_size(before)
 
 
 class TestProgress:

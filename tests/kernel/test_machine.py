@@ -86,6 +86,7 @@ def assert_same_agent_goes_on(world: World) -> None:
         assert world.agent.status == "idle"
         assert outcome.result is not None
         assert outcome.result.text == "fine"
+        world.closed = True
 
 
 class Machine(RuleBasedStateMachine):
@@ -113,9 +114,12 @@ class Machine(RuleBasedStateMachine):
         outcome = carry_out(world, plan, message, answers)
         if not outcome.killed:
             judge(world, plan, outcome)
-        closes = {"cancel", "signal", "busy", "close"}
-        lax = any(not (each in closes or each.split()[0] in ("thread", "late")) for each in world.fired)
-        laws.check(world, closed=not (outcome.killed or lax or world.raised or plan.way == "drop"))
+        failed = world.store_failed or any(each in INTERRUPTS for each in world.fired) or world.raised
+        if outcome.killed or failed or plan.way == "drop":
+            world.closed = False
+        elif outcome.result is not None:
+            world.closed = True
+        laws.check(world, closed=world.closed)
         assert_next_run_works(world)
         return outcome
 
@@ -125,7 +129,7 @@ class Machine(RuleBasedStateMachine):
         self.play(plan, None if go_on and may_go_on(self.world) else "do it")
         if then == 0:
             assert_same_agent_goes_on(self.world)
-            laws.check(self.world)
+            laws.check(self.world, closed=self.world.closed)
 
     @rule(asking=questions, plan=plans, kind=st.sampled_from(ANSWERS), bits=st.integers(0, 255))
     def answer(self, asking: Plan, plan: Plan, kind: str, bits: int) -> None:

@@ -131,29 +131,36 @@ class TestWrong:
         assert (result.status, str(result.error)) == (RunStatus.CANCELLED, "by the host")
         assert_laws(stage)
 
-    @pytest.mark.parametrize(
-        ("given", "said"),
-        [
-            (lambda: Shelf, "Agent.tools[0]"),
-            (
-                lambda: type("Bad", (), {"tools": lambda self: ()})(),
-                "Agent.tools[0].tools cannot be called with one view",
-            ),
-            (lambda: type("Bad", (), {"tools": [fine()]})(), "Agent.tools[0]"),
-        ],
-    )
-    def test_what_is_no_source_is_refused_when_the_agent_is_built(self, given: Callable[[], object], said: str) -> None:
+    def test_what_is_no_source_is_refused_when_the_agent_is_built(self) -> None:
         """A class, a method that cannot take the view, and an object whose `tools` is none are refused at once."""
-        with pytest.raises(InvalidArgument) as caught:
-            Agent(DemoModel(), tools=[given()])
-        assert said in str(caught.value)
+
+        class Blind:
+            """Takes no view."""
+
+            def tools(self) -> tuple[()]:
+                """Gives nothing."""
+                return ()
+
+        class Bag:
+            """Has tools, but is no source."""
+
+            tools = (fine(),)
+
+        for given, said in (
+            (Shelf, "Agent.tools[0]"),
+            (Blind(), "Agent.tools[0].tools cannot be called with one view"),
+            (Bag(), "Agent.tools[0]"),
+        ):
+            with pytest.raises(InvalidArgument) as caught:
+                Agent(DemoModel(), tools=[given])
+            assert said in str(caught.value)
 
 
 class TestBoundOnce:
     """A tool that was given before is neither read nor compiled again."""
 
     def test_the_same_tool_in_other_company(self) -> None:
-        """Each object is compiled once, whichever turn, run or sequence it comes in; an equal but new one is its own."""
+        """Each object is compiled once, in whichever turn, run or sequence it comes; an equal one is another."""
         compiled: list[str] = []
 
         def compiler(schema: Mapping[str, Any]) -> Callable[[object], SchemaViolation | None]:

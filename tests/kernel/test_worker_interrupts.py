@@ -14,7 +14,18 @@ from typing import Any
 
 import pytest
 
-from gotato_py import Event, Hooks, Limits, RunStatus, ToolContext, ToolExecutionEnd, ToolExecutionStart, Usage, tool
+from gotato_py import (
+    Event,
+    Hooks,
+    Limits,
+    RunStatus,
+    ToolContext,
+    ToolExecutionEnd,
+    ToolExecutionStart,
+    ToolResultStatus,
+    Usage,
+    tool,
+)
 from gotato_testkit import FakeTool, Stall, say
 
 from .interrupts import LineInterrupt, interrupted
@@ -29,8 +40,8 @@ STEP = 37 if os.environ.get("HYPOTHESIS_PROFILE", "dev") == "dev" else 5
 """Every how many lines of the kernel an interrupt is tried."""
 
 
-class SoftTimeLimit(Exception):  # named as task queues name theirs
-    """Raised by a task queue when time is running out."""
+class SoftTimeLimit(RuntimeError):  # named as task queues name theirs
+    """Raised by a task queue when time is running out; of the kind that also says that there is no thread left."""
 
 
 class TestRaisedByAWorker:
@@ -155,6 +166,7 @@ def staged() -> Stage:
         tools=[work],
         limits=THREE,
         extensions=[Hooks(after_tool=lambda use, result: result)],
+        interrupts=[SoftTimeLimit],
     )
     assert stage.run("hello").text == "Before."
     return stage
@@ -197,14 +209,17 @@ def test_c33_by_real_signals(go: Callable[[Stage], object]) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
-@pytest.mark.parametrize("go", [run_of, stream_of])
-def test_c33_at_the_lines_of_the_kernel(go: Callable[[Stage], object]) -> None:
+@pytest.mark.parametrize(
+    ("go", "kind"), [(run_of, KeyboardInterrupt), (run_of, SoftTimeLimit), (stream_of, SoftTimeLimit)]
+)
+def test_c33_at_the_lines_of_the_kernel(go: Callable[[Stage], object], kind: type[BaseException]) -> None:
     """Before any line that the thread of the run executes an interrupt comes out as it is, and the next run closes what
     it left open."""
+    number = 0
     swallowed: list[str] = []
     broken: list[str] = []
     for number in range(1, 100_000, STEP):
-        stage, line = staged(), LineInterrupt(number)
+        stage, line = staged(), LineInterrupt(number, kind)
         came_out = line(lambda stage=stage: go(stage))  # type: ignore[misc]  # bound at once
         if not line.where:
             break
@@ -233,7 +248,7 @@ class TestSignalHandler:
         with on_alarm(handle, 0.001 + after), within(PATIENCE_S / 2):
             result = stage.run()
         assert (result.status, str(result.error)) == (RunStatus.CANCELLED, "by a signal")
-        assert stage.statuses.count("cancelled") == 1
+        assert stage.statuses.count(ToolResultStatus.CANCELLED) == 1
         assert_laws(stage)
 
 

@@ -77,3 +77,53 @@ def test_ids_count_up_by_kind() -> None:
     for thread in threads:
         thread.join()
     assert len(set(made)) == 2000
+
+
+def test_a_clock_that_does_not_move_itself_waits_for_others() -> None:
+    """With `auto=False` a wait blocks until enough time has been given from another thread."""
+    clock = ManualClock(auto=False)
+    scope = Scope(clock=clock)
+    woken: list[bool] = []
+    sleeper = threading.Thread(target=lambda: woken.append(scope.wait(10)))
+    sleeper.start()
+    clock.wait_for_waiting()
+    clock.advance(4)
+    clock.advance(5.5)
+    assert (clock.waiting, woken) == (1, [])
+    clock.advance(0.5)
+    sleeper.join(5)
+    assert (woken, clock.waiting, clock.waits, clock.monotonic()) == ([False], 0, [10], 10.0)
+
+
+def test_the_end_of_the_scope_ends_such_a_wait() -> None:
+    """A cancel, and a deadline that other threads move the clock past, end it early."""
+    clock = ManualClock(auto=False)
+    for end in ("cancel", "deadline"):
+        scope = Scope(60, clock=clock)
+        woken: list[bool] = []
+        sleeper = threading.Thread(target=lambda scope=scope, woken=woken: woken.append(scope.wait(3600)))
+        sleeper.start()
+        clock.wait_for_waiting()
+        if end == "cancel":
+            scope.cancel()
+        else:
+            clock.advance(60)
+        sleeper.join(5)
+        assert (woken, scope.timed_out) == ([True], end == "deadline")
+
+
+def test_a_wait_that_is_over_does_not_block() -> None:
+    """No seconds, and an ended scope, are no wait."""
+    clock = ManualClock(auto=False)
+    scope = Scope(clock=clock)
+    assert clock.wait(scope, 0) is False
+    scope.cancel()
+    assert clock.wait(scope, 5) is True
+    assert clock.waits == [0, 5]
+
+
+def test_waiting_for_a_wait_is_bounded() -> None:
+    """Where nobody waits by the clock, that is said after `timeout`."""
+    with pytest.raises(TimeoutError, match=r"0 threads wait by the clock after 0\.01 s, not 2"):
+        ManualClock(auto=False).wait_for_waiting(2, timeout=0.01)
+    ManualClock().wait_for_waiting(0)

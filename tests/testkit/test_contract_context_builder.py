@@ -135,7 +135,7 @@ class Strange(list[Message]):
 class Suite(ContextBuilderContract):
     """The suite for one of the builders above."""
 
-    examples = 15
+    examples = 8
 
     def __init__(self, made: Callable[[], Any]) -> None:
         self.made = made

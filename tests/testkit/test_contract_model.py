@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import Any
@@ -11,25 +10,20 @@ from unittest import SkipTest, TestCase
 import pytest
 
 from gotato_py import (
-    Cancelled,
     ConnectionFailed,
-    DeadlineExceeded,
-    Done,
-    InvalidState,
     Model,
     ModelError,
     ModelEvent,
     ModelRequest,
     RateLimited,
     Scope,
-    TextDelta,
 )
-from gotato_testkit import DemoModel, EchoModel, Raise, ScriptedModel, Stall, say
+from gotato_testkit import DemoModel, EchoModel, Raise, ScriptedModel, Stall
 from gotato_testkit.contracts import ModelContract
 
+from . import broken_models as broken
+from .broken_models import HELLO, Good
 from .suites import assert_breaks
-
-HELLO = say("Hello, whole wide world.")
 
 
 class TestEchoModel(ModelContract):
@@ -68,243 +62,28 @@ class TestScriptedModel(ModelContract):
         return model.unclosed
 
 
-# models that are broken, each in its own way
-
-
-class Good:
-    """A model that keeps every promise; subclasses break one each."""
-
-    capabilities: Any = frozenset({"images"})
-    name: Any = "good"
-
-    def __init__(self) -> None:
-        self.sent = 0
-        self.open = 0
-
-    def stream(self, request: ModelRequest, scope: Scope) -> Iterator[Any]:
-        self.check(scope, early=True)
-        self.sent += 1
-        return self.answer(request, scope)
-
-    def answer(self, request: ModelRequest, scope: Scope) -> Iterator[Any]:
-        self.open += 1
-        try:
-            for event in self.events(request):
-                self.check(scope, early=False)
-                yield event
-        finally:
-            self.open -= 1
-
-    def events(self, request: ModelRequest) -> Iterable[object]:
-        return HELLO
-
-    def check(self, scope: Scope, *, early: bool) -> None:
-        scope.check()
-
-
-class TwoDones(Good):
-    """Says twice that it is done."""
-
-    def events(self, request: ModelRequest) -> Iterable[object]:
-        return [*HELLO, Done()]
-
-
-class NoDone(Good):
-    """Never says that it is done."""
-
-    def events(self, request: ModelRequest) -> Iterable[object]:
-        return HELLO[:-1]
-
-
-class Garbage(Good):
-    """Streams a dict."""
-
-    def events(self, request: ModelRequest) -> Iterable[object]:
-        return [HELLO[0], {"type": "text"}, *HELLO[1:]]
-
-
-class FailureAsAnswer(Good):
-    """Tells of a failure as if it were an answer."""
-
-    def events(self, request: ModelRequest) -> Iterable[object]:
-        return [*HELLO[:-1], Done("error")]  # type: ignore[arg-type]  # a word is taken too
-
-
-class Silent(Good):
-    """Streams white space."""
-
-    def events(self, request: ModelRequest) -> Iterable[object]:
-        return [TextDelta(" "), TextDelta("\n"), TextDelta(" "), Done()]
-
-
-class ChangesTheRequest(Good):
-    """Appends to the list of its caller."""
-
-    def events(self, request: ModelRequest) -> Iterable[object]:
-        if isinstance(request.messages, list):
-            request.messages.append(request.messages[0])
-        return HELLO
-
-
-class AnswersOnce(Good):
-    """Has nothing to say to a second request."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.answered = threading.local()  # threads may share it
-
-    def answer(self, request: ModelRequest, scope: Scope) -> Iterator[Any]:
-        if not hasattr(self.answered, "once"):
-            yield from super().answer(request, scope)
-        self.answered.once = True
-
-
-class TupleOfCapabilities(Good):
-    """Has a tuple for a frozenset."""
-
-    capabilities = ("images",)
-
-
-class NoName(Good):
-    """Has None for a name."""
-
-    name = None
-
-
-class SendsWhenCancelled(Good):
-    """Sends before it looks at its scope."""
-
-    def stream(self, request: ModelRequest, scope: Scope) -> Iterator[Any]:
-        self.sent += scope.cancelled and not scope.timed_out
-        return super().stream(request, scope)
-
-
-class AnswersWhenCancelled(Good):
-    """Answers under a scope that had been cancelled."""
-
-    def check(self, scope: Scope, *, early: bool) -> None:
-        if scope.reason != "before the call":
-            scope.check()
-
-
-class CallsADeadlineACancel(Good):
-    """Raises Cancelled where time has passed."""
-
-    def check(self, scope: Scope, *, early: bool) -> None:
-        if early and scope.timed_out:
-            raise Cancelled("no time left")
-        scope.check()
-
-
-class IgnoresACancel(Good):
-    """Goes on when it is cancelled in mid-stream."""
-
-    def check(self, scope: Scope, *, early: bool) -> None:
-        if early or scope.timed_out:
-            scope.check()
-
-
-class CallsADeadlineAConnectionError(Good):
-    """Raises ConnectionFailed where time has passed."""
-
-    def check(self, scope: Scope, *, early: bool) -> None:
-        try:
-            scope.check()
-        except DeadlineExceeded:
-            raise (ConnectionFailed("timed out") if not early else DeadlineExceeded()) from None
-
-
-class GoesOnWhenClosed(Good):
-    """Its iterator has a `close` that does nothing."""
-
-    def answer(self, request: ModelRequest, scope: Scope) -> Iterator[Any]:
-        return Unclosable(self.events(request), scope)
-
-
-class Unclosable:
-    """An iterator whose `close` does nothing."""
-
-    def __init__(self, events: Iterable[object], scope: Scope) -> None:
-        self.events = iter(events)
-        self.scope = scope
-
-    def __iter__(self) -> Iterator[object]:
-        return self
-
-    def __next__(self) -> object:
-        self.scope.check()
-        return next(self.events)
-
-    def close(self) -> None:
-        """Nothing."""
-
-
-class KeepsConnections(Good):
-    """Forgets to give a connection back."""
-
-    def answer(self, request: ModelRequest, scope: Scope) -> Iterator[Any]:
-        self.open += 1
-        yield from super().answer(request, scope)
-
-
-class BelongsToAThread(Good):
-    """Refuses every thread but its own."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.owner = threading.get_ident()
-
-    def stream(self, request: ModelRequest, scope: Scope) -> Iterator[Any]:
-        scope.check()
-        if threading.get_ident() != self.owner:
-            raise InvalidState("another thread has this model")
-        return super().stream(request, scope)
-
-
-class UntypedFailure(Good):
-    """Lets its client's exceptions out."""
-
-    def events(self, request: ModelRequest) -> Iterable[object]:
-        raise OSError("connection reset")
-
-
-RELEASE = threading.Event()
-
-
-class Deaf(Good):
-    """It stalls and hears no cancel."""
-
-    def events(self, request: ModelRequest) -> Iterable[object]:
-        yield HELLO[0]
-        RELEASE.wait(10)
-        yield from HELLO[1:]
-
-    def check(self, scope: Scope, *, early: bool) -> None:
-        """Never."""
-
-
 BREACHES: list[tuple[Callable[[], Good], list[str]]] = [
     (Good, []),
-    (TwoDones, ["a_stream_ends_with_exactly_one_done"]),
+    (broken.TwoDones, ["a_stream_ends_with_exactly_one_done"]),
     (
-        NoDone,
+        broken.NoDone,
         ["a_stream_ends_with_exactly_one_done", "the_same_request_may_be_sent_again", "threads_may_share_the_model"],
     ),
-    (Garbage, ["every_event_is_a_model_event"]),
-    (FailureAsAnswer, ["done_says_how_the_model_stopped"]),
-    (Silent, ["an_answer_says_something"]),
-    (ChangesTheRequest, ["the_request_is_left_as_it_was"]),
-    (AnswersOnce, ["the_same_request_may_be_sent_again"]),
-    (TupleOfCapabilities, ["optional_attributes_are_of_their_types"]),
-    (NoName, ["optional_attributes_are_of_their_types"]),
-    (SendsWhenCancelled, ["a_cancelled_scope_sends_nothing"]),
-    (AnswersWhenCancelled, ["a_cancelled_scope_sends_nothing"]),
-    (CallsADeadlineACancel, ["a_passed_deadline_sends_nothing"]),
-    (IgnoresACancel, ["a_cancel_in_mid_stream_ends_it"]),
-    (CallsADeadlineAConnectionError, ["a_deadline_in_mid_stream_ends_it"]),
-    (GoesOnWhenClosed, ["closing_a_stream_ends_it"]),
-    (KeepsConnections, ["a_stream_releases_its_connection"]),
-    (BelongsToAThread, ["threads_may_share_the_model"]),
+    (broken.Garbage, ["every_event_is_a_model_event"]),
+    (broken.FailureAsAnswer, ["done_says_how_the_model_stopped"]),
+    (broken.Silent, ["an_answer_says_something"]),
+    (broken.ChangesTheRequest, ["the_request_is_left_as_it_was"]),
+    (broken.AnswersOnce, ["the_same_request_may_be_sent_again"]),
+    (broken.TupleOfCapabilities, ["optional_attributes_are_of_their_types"]),
+    (broken.NoName, ["optional_attributes_are_of_their_types"]),
+    (broken.SendsWhenCancelled, ["a_cancelled_scope_sends_nothing"]),
+    (broken.AnswersWhenCancelled, ["a_cancelled_scope_sends_nothing"]),
+    (broken.CallsADeadlineACancel, ["a_passed_deadline_sends_nothing"]),
+    (broken.IgnoresACancel, ["a_cancel_in_mid_stream_ends_it"]),
+    (broken.CallsADeadlineAConnectionError, ["a_deadline_in_mid_stream_ends_it"]),
+    (broken.GoesOnWhenClosed, ["closing_a_stream_ends_it"]),
+    (broken.KeepsConnections, ["a_stream_releases_its_connection"]),
+    (broken.BelongsToAThread, ["threads_may_share_the_model"]),
 ]
 
 
@@ -345,10 +124,10 @@ def test_each_promise_is_checked(model: Callable[[], Good], expected: list[str])
 def test_a_model_that_raises_anything_is_told_of() -> None:
     """An exception that is no ModelError is a broken promise wherever it comes, not an error of the suite."""
     with pytest.raises(AssertionError, match="a OSError for a request that it should answer"):
-        Suite(UntypedFailure).test_a_stream_ends_with_exactly_one_done()
+        Suite(broken.UntypedFailure).test_a_stream_ends_with_exactly_one_done()
 
 
-@pytest.mark.parametrize("model", [UntypedFailure, Good])
+@pytest.mark.parametrize("model", [broken.UntypedFailure, Good])
 def test_failures_have_to_be_typed(model: Callable[[], Good]) -> None:
     """A model that has to fail, and raises another error or none, fails the test of its failures alone."""
     assert_breaks(Suite(Good, failures=[(model(), RateLimited)]), "failures_are_typed")
@@ -357,9 +136,9 @@ def test_failures_have_to_be_typed(model: Callable[[], Good]) -> None:
 def test_a_stall_has_to_end_with_its_scope() -> None:
     """A read that hears no cancel is given up after `patience`, and told of."""
     try:
-        assert_breaks(Suite(Good, stalled=Deaf()), "a_cancel_ends_a_stream_that_has_stalled")
+        assert_breaks(Suite(Good, stalled=broken.Deaf()), "a_cancel_ends_a_stream_that_has_stalled")
     finally:
-        RELEASE.set()
+        broken.RELEASE.set()
 
 
 def test_a_stream_without_close_is_not_asked_to() -> None:

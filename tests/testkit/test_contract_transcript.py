@@ -12,6 +12,7 @@ from gotato_py import MemoryTranscript, Transcript
 from gotato_testkit import FaultPlan, FaultyTranscript
 from gotato_testkit.contracts import TranscriptContract
 
+from . import broken_transcripts as broken
 from . import transcripts as made
 from .suites import assert_breaks, broken_by
 
@@ -85,32 +86,32 @@ def test_optional_members_are_optional(make: Callable[[], Transcript]) -> None:
 
 
 IN_MEMORY: list[tuple[Callable[[], Transcript], str]] = [
-    (made.LosesMetadata, "what_is_appended_is_kept"),
-    (made.GivesItsOwnIds, "append_returns_the_message_with_its_id"),
-    (made.CountsIds, "append_gives_ids_that_differ"),
-    (made.TakesAnything, "append_refuses_what_is_no_message"),
-    (made.KeepsWhatItRefuses, "append_refuses_what_is_no_message"),
-    (made.OddView, "a_view_is_a_sequence"),
-    (made.OpenView, "a_view_cannot_be_changed"),
-    (made.Copies, "reading_does_not_copy_the_history"),
-    (made.TornForReaders, "any_thread_may_read_while_one_writes"),
-    (made.ForgetsStartsWithAResult, "a_started_call_is_remembered"),
-    (made.ForgetsStarts, "a_started_call_is_remembered"),
-    (made.AddsWaitingCalls, "waiting_calls_are_remembered"),
-    (made.WaitsForEver, "nothing_waits_once_the_conversation_has_gone_on"),
-    (made.SwapsAnAgentsWords, "an_agent_runs_on_it"),
-    (made.ForgetsTheRest, "a_summary_takes_the_place_of_what_it_covers"),
-    (made.TellsNoCompactions, "a_summary_takes_the_place_of_what_it_covers"),
-    (made.ChangesItsList, "a_view_outlives_a_compaction"),
-    (made.ForgetsTheLastUser, "a_summary_remembers_the_last_user_message"),
-    (made.ForgetsAnEarlierLastUser, "a_summary_remembers_the_last_user_message"),
-    (made.TakesAnUnknownEnd, "an_unknown_end_is_refused"),
-    (made.ChangesWhatItRefuses, "an_unknown_end_is_refused"),
-    (made.TakesAnEmptySummary, "an_empty_summary_is_refused"),
-    (made.CutsABatch, "a_cut_through_a_batch_is_refused"),
-    (made.CutsBehindAnOpenCall, "a_cut_behind_an_open_call_is_refused"),
-    (made.OneRunOnly, "runs_follow_one_another"),
-    (made.NoRecords, "runs_follow_one_another"),
+    (broken.LosesMetadata, "what_is_appended_is_kept"),
+    (broken.GivesItsOwnIds, "append_returns_the_message_with_its_id"),
+    (broken.CountsIds, "append_gives_ids_that_differ"),
+    (broken.TakesAnything, "append_refuses_what_is_no_message"),
+    (broken.KeepsWhatItRefuses, "append_refuses_what_is_no_message"),
+    (broken.OddView, "a_view_is_a_sequence"),
+    (broken.OpenView, "a_view_cannot_be_changed"),
+    (broken.Copies, "reading_does_not_copy_the_history"),
+    (broken.TornForReaders, "any_thread_may_read_while_one_writes"),
+    (broken.ForgetsStartsWithAResult, "a_started_call_is_remembered"),
+    (broken.ForgetsStarts, "a_started_call_is_remembered"),
+    (broken.AddsWaitingCalls, "waiting_calls_are_remembered"),
+    (broken.WaitsForEver, "nothing_waits_once_the_conversation_has_gone_on"),
+    (broken.SwapsAnAgentsWords, "an_agent_runs_on_it"),
+    (broken.ForgetsTheRest, "a_summary_takes_the_place_of_what_it_covers"),
+    (broken.TellsNoCompactions, "a_summary_takes_the_place_of_what_it_covers"),
+    (broken.ChangesItsList, "a_view_outlives_a_compaction"),
+    (broken.ForgetsTheLastUser, "a_summary_remembers_the_last_user_message"),
+    (broken.ForgetsAnEarlierLastUser, "a_summary_remembers_the_last_user_message"),
+    (broken.TakesAnUnknownEnd, "an_unknown_end_is_refused"),
+    (broken.ChangesWhatItRefuses, "an_unknown_end_is_refused"),
+    (broken.TakesAnEmptySummary, "an_empty_summary_is_refused"),
+    (broken.CutsABatch, "a_cut_through_a_batch_is_refused"),
+    (broken.CutsBehindAnOpenCall, "a_cut_behind_an_open_call_is_refused"),
+    (broken.OneRunOnly, "runs_follow_one_another"),
+    (broken.NoRecords, "runs_follow_one_another"),
 ]
 
 
@@ -122,7 +123,7 @@ def test_each_promise_is_checked(make: Callable[[], Transcript], expected: str) 
 
 def test_a_view_that_grows_is_told_of() -> None:
     """A view that shows later messages fails wherever views are held, first of all in the test of that."""
-    found = broken_by(Suite(made.LiveView))
+    found = broken_by(Suite(broken.LiveView))
     assert set(found) == {"test_a_view_stays_as_it_was", "test_a_view_outlives_a_compaction"}
     assert found["test_a_view_stays_as_it_was"].found == "a view of 1 messages that shows 2 after an append"
 
@@ -147,8 +148,8 @@ def test_each_promise_of_a_place_is_checked(make: Callable[[Path], Transcript], 
         suite = Suite(lambda name=name: make(tmp_path / name), persistent=True)  # type: ignore[misc]
         try:
             getattr(suite, name)()
-        except AssertionError as broken:
-            found[name] = str(broken)
+        except AssertionError as error:
+            found[name] = str(error)
     assert set(found) == {f"test_{expected}"}, found
 
 

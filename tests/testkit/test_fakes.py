@@ -7,11 +7,14 @@ import pytest
 
 from gotato_py import (
     Agent,
+    AgentEnd,
     AgentStart,
     Cancelled,
+    ConnectionFailed,
     InvalidArgument,
     MessageUpdate,
     Scope,
+    TextDelta,
     ToolContext,
     ToolEffect,
     ToolExecutionEnd,
@@ -83,6 +86,7 @@ def test_uses_are_recorded_by_a_run() -> None:
     script = [call("t", a=1) + call("t", b=2) + call("t", a=3), say("ok")]
     Agent(ScriptedModel(script), tools=[fake]).run("Hi", deps="d")
     assert [(dict(use.arguments), use.index, use.deps) for use in fake.uses] == [({"a": 1}, 0, "d"), ({"a": 3}, 2, "d")]
+    assert fake.arguments == [{"a": 1}, {"a": 3}]
     assert repr(fake) == "FakeTool('t', used 2×)"
 
 
@@ -114,3 +118,55 @@ def test_the_same_script_gives_the_same_lines() -> None:
 
     assert lines() == lines()
     assert json.loads(lines().splitlines()[0])["kind"] == "agent_start"
+
+
+def test_the_text_is_what_was_streamed() -> None:
+    """`text` joins the pieces, without those of an answer that was taken back."""
+    recorder = EventRecorder()
+    script = [
+        [TextDelta("Hel"), Raise(ConnectionFailed("cut off"))],
+        call("t") + say("One "),
+        say("two."),
+        say("Three."),
+    ]
+    agent = Agent(ScriptedModel(script), tools=[FakeTool("t")], extensions=[recorder], clock=ManualClock())
+    agent.run("Hi")
+    assert recorder.text == "One two."
+    agent.run("Hi again")
+    assert recorder.text == "One two.Three."
+    recorder.clear()
+    assert (recorder.text, recorder.events) == ("", [])
+
+
+def test_text_that_is_on_its_way_counts() -> None:
+    """In the middle of an answer `text` is what has come so far."""
+    recorder = EventRecorder()
+    seen: list[str] = []
+    script = [[TextDelta("a"), Do(lambda: seen.append(recorder.text)), *say("b")]]
+    Agent(ScriptedModel(script), extensions=[recorder]).run("Hi")
+    assert seen == ["a"]
+
+
+def test_another_thread_can_wait_for_an_event() -> None:
+    """`wait_for` returns the event when it is there, be it sooner or later, and counts."""
+    recorder = EventRecorder()
+    scope = Scope()
+    agent = Agent(ScriptedModel([call("t") + call("t"), [Stall()]]), tools=[FakeTool("t")], extensions=[recorder])
+    run = threading.Thread(target=lambda: agent.run("Hi", scope=scope, check=False))
+    run.start()
+    second = recorder.wait_for(ToolExecutionEnd, count=2)
+    assert second is recorder.of(ToolExecutionEnd)[1]
+    assert recorder.wait_for(AgentStart) is recorder.events[0]
+    scope.cancel()
+    run.join()
+    assert recorder.wait_for(AgentEnd).status == "cancelled"
+
+
+def test_waiting_for_an_event_is_bounded() -> None:
+    """An event that does not come is said to be missing after `timeout`, with those that did."""
+    recorder = EventRecorder()
+    with pytest.raises(TimeoutError, match=r"0 of 1 AgentEnd after 0\.01 s; the events: none"):
+        recorder.wait_for(AgentEnd, timeout=0.01)
+    Agent(ScriptedModel([say("a")]), extensions=[recorder]).run("Hi")
+    with pytest.raises(TimeoutError, match="1 of 2 AgentEnd after 0 s; the events: agent_start, "):
+        recorder.wait_for(AgentEnd, count=2, timeout=0)

@@ -33,7 +33,7 @@ def test_a_run_at_a_glance() -> None:
         """assistant: I'll look. [weather(city="Oslo", days=2) #call_1, time() #call_2, tide() #call_3]""",
         "tool weather: ok Sunny",
         "tool time: failed ValueError: no clock",
-        'tool tide: not_run no tool "tide"; available: weather, time',
+        'tool tide: not_run no tool "tide"; available: time, weather',
         "assistant: Sunny.",
     ]
 

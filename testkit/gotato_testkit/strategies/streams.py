@@ -134,13 +134,16 @@ def steps(
 
     With `stalls`, some never end: give the run a deadline, or nothing ends it.
     """
-    made: list[st.SearchStrategy[Step]] = [answers(calls=calls)]
+    made: dict[str, st.SearchStrategy[Step]] = {"answer": answers(calls=calls)}
     if faults:
-        errors: st.SearchStrategy[Step] = model_errors().map(Raise)
-        made += [errors, cut_answers(calls=calls), broken_answers(calls=calls), silent_answers()]
+        made["error"] = model_errors().map(Raise)
+        made["cut"] = cut_answers(calls=calls)
+        made["broken"] = broken_answers(calls=calls)
+        made["silent"] = silent_answers()
     if stalls:
-        made.append(st.builds(_cut, answers(calls=calls), st.integers(0, 9), st.just((Stall(),))))
-    return st.one_of(made)
+        made["stall"] = st.builds(_cut, answers(calls=calls), st.integers(0, 9), st.just((Stall(),)))
+    kinds = ["answer"] * (len(made) - 1) + list(made)  # every other one is a whole answer, or no script would get far
+    return st.sampled_from(kinds).flatmap(made.__getitem__)
 
 
 def scripts(
