@@ -35,4 +35,8 @@ bench:  ## every benchmark, one after another
 real-model:  ## an agent with a real, small model on this machine (builds a server: minutes, and a C++ compiler)
 	$(PYTHON) benchmarks/real_model.py
 
+.PHONY: mutation
+mutation:  ## small faults in the kernel, one at a time, that the tests have to find (MODULES="_loop _batch"; long)
+	$(PYTHON) -m tests.mutation $(MODULES)
+
 all: check test cov  ## check, test and cov

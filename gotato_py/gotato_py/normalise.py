@@ -12,6 +12,7 @@ from ._cut import bound_parts
 from ._returned import NotSerialisable, text_or_bytes, to_json, type_of
 from ._text import well_formed
 from ._value import unchecked_later, value
+from .decisions import DECISIONS
 from .errors import ToolError
 from .messages import MESSAGE_TYPES, ToolResult
 from .parts import PART_TYPES, FilePart, Part, TextPart, ToolResultStatus
@@ -94,6 +95,8 @@ def _normalise(returned: Any, kind: type[Any]) -> Outcome:  # Any: whatever a to
         if returned.status not in (_OK, _FAILED):
             return _refused(kind, f"may say ok or failed, not {returned.status}")
         return _make_outcome(returned.status, returned.parts, returned.error)
+    if issubclass(kind, DECISIONS):
+        return _refused(kind, "is for gates and people, and no result of a tool")
     problem = _not_data(returned, kind)
     if problem:
         return _refused(kind, problem)

@@ -114,7 +114,7 @@ class Transcript(Protocol):
 
     @property
     def waiting(self) -> Sequence[WaitingCall]:
-        """The calls that wait, answered ones too."""
+        """The calls that wait, answered ones too; none once the next user or assistant message is there."""
         ...
 
     def append(self, message: M) -> M:

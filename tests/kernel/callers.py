@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from queue import SimpleQueue
 from threading import Thread
+from time import monotonic, sleep
 from types import TracebackType
 
 from gotato_py import (
@@ -29,6 +30,7 @@ from gotato_py import (
 from .hosts import PATIENCE_S
 from .laws import assert_history
 
+_MOMENT_S = 0.02
 CALLS = ("steer", "follow_up", "withdraw", "cancel")
 
 
@@ -141,6 +143,17 @@ class Elsewhere:
     def do(self, act: Callable[[], object]) -> None:
         """Has it done. Raises what that raised, and `queue.Empty` where it hangs: it waits for its giver."""
         self._acts.put(act)
+        self.join()
+
+    def begin(self, act: Callable[[], object]) -> None:
+        """Has it begun, and waits a moment for its end; it may have to wait for its giver. Then call `join`."""
+        self._acts.put(act)
+        end = monotonic() + _MOMENT_S
+        while self._done.empty() and monotonic() < end:
+            sleep(0)
+
+    def join(self) -> None:
+        """Waits for the end of what was begun. Raises what that raised."""
         raised = self._done.get(timeout=PATIENCE_S)
         if raised is not None:
             raise raised

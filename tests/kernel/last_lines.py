@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
@@ -21,12 +22,15 @@ class LastLines:
 
     @contextmanager
     def watching(self) -> Generator[None, None, None]:
-        """Within this, `arm_once` may be called; nothing is watched behind it."""
+        """Within this, `arm_once` may be called; nothing is watched behind it. The collector rests: an act in what it
+        finalises would be that of nobody."""
         before = sys.gettrace()
+        gc.disable()
         try:
             yield
         finally:
             sys.settrace(before)
+            gc.enable()
 
     def arm_once(self) -> None:
         """Counts from the first call on, in the frames that are further up the stack as well."""

@@ -240,7 +240,7 @@ def _assert_ends(world: World, result: RunResult[Any], lines: list[Entry]) -> No
     assert limits.max_tool_calls is None or result.metrics.tool_calls <= limits.max_tool_calls
     vetoes = [entry for entry in lines if entry.kind == "append" and getattr(entry.value, "text", "") == "not yet"]
     assert limits.max_settle_vetoes is None or len(vetoes) <= limits.max_settle_vetoes
-    assert not result.stopped_by or result.ok
+    assert not result.stopped_by or result.ok or world.store_failed
     match result.status:
         case RunStatus.COMPLETED | RunStatus.WAITING:
             assert result.error is None

@@ -89,6 +89,8 @@ RETURNS: dict[str, Callable[[], object]] = {
 """What a tool may return, whether or not it can be said in JSON."""
 DEEDS = ("busy", "cancel", "signal", "charge", "progress", "wait", "time", "nested", "thing")
 """What a tool may do beside that."""
+UNFINISHED = "(unfinished)"
+"""Scripts put this into reasoning that nothing closes."""
 CONTROLS = ("steer", "follow up", "steer again", "withdraw", "subscribe", "look", "wait idle", "bad steer")
 """What anybody may do to an agent in the middle of a run, and go on."""
 WAITS = ("hang", "heed", "heed late", "behind", "cancel and hang")

@@ -20,14 +20,13 @@ from gotato_py import (
     check_messages,
 )
 
+from .machine_deeds import UNFINISHED
 from .machine_fakes import open_calls
 from .machine_grammar import events, torn_runs
 from .machine_promises import answers, gates, guardrails, order, subscriptions
 from .machine_tools import settle
 from .machine_world import Entry, Make, World
 
-UNFINISHED = "(unfinished)"
-"""Scripts put this into reasoning that nothing closes."""
 INCOMPLETE = (StopReason.MAX_TOKENS, StopReason.CANCELLED, StopReason.ERROR)
 
 

@@ -232,7 +232,12 @@ class World:
     def in_thread(self, action: str, *, idle: bool = False) -> threading.Thread:
         """Another thread that does it to the agent."""
         agent = self.agent
-        deeds = {"cancel": lambda: agent.cancel("by a thread"), "close": agent.close}
+
+        def wait() -> None:
+            if not agent.wait_idle(BOUND):
+                self.note("wrong", "wait_idle waited in vain")
+
+        deeds = {"cancel": lambda: agent.cancel("by a thread"), "close": agent.close, "wait": wait}
         deed = deeds.get(action, lambda: self.control(action, idle=idle))
         thread = threading.Thread(target=deed, name=f"machine {action}")
         thread.start()
@@ -294,6 +299,14 @@ class World:
         """Remembers what an agent has taken."""
         self.accepted.append(Accepted(control, message_id, self.run_id))
         self.withdrawn.discard(message_id)
+        most = getattr(self.make.limits, f"max_{control}")
+        if most is not None and self.queued(control) > most:
+            self.note("wrong", f"more than {most} messages wait to be delivered by {control}")
+
+    def queued(self, control: str) -> int:
+        """How many messages wait to be delivered."""
+        delivered = {message.id for message in self.kept.messages} | self.withdrawn
+        return sum(each[0::2] == (control, self.run_id) and each.id not in delivered for each in self.accepted)
 
     def _wait_idle(self, idle: bool) -> None:
         try:

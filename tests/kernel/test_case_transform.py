@@ -219,7 +219,7 @@ BAD: dict[str, tuple[Change, str]] = {
     "a generator": (lambda messages: (each for each in messages), "not generator"),
     "a message": (lambda messages: messages[0], "not UserMessage"),
     "nothing": (lambda messages: [], "no message at all"),
-    "what is no message": (lambda messages: [*messages, "hello"], "must be a message, not str"),
+    "what is no message": (lambda messages: [*messages, "hello"], "messages[4] must be a message, not str"),
     "a call without a result": (lambda messages: [*messages, ANSWER], "call 0 has no result"),
     "a result without a call": (
         lambda messages: [*messages, ToolMessage(ToolResult("c", "ok", "x", key="a-9:0"))],

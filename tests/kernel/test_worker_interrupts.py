@@ -7,10 +7,8 @@ import random
 import signal
 import threading
 import time
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from types import FrameType
-from typing import Any
 
 import pytest
 
@@ -31,7 +29,7 @@ from gotato_testkit import FakeTool, Stall, say
 from .interrupts import LineInterrupt, interrupted
 from .laws import assert_laws
 from .stage import Stage
-from .workers import PATIENCE_S, Hanging, InOrder, batch, failing, fine, within
+from .workers import PATIENCE_S, Hanging, InOrder, batch, failing, fine, on_alarm, within
 
 THREE = Limits(max_parallel_tools=3)
 MOMENTS = 200
@@ -250,16 +248,3 @@ class TestSignalHandler:
         assert (result.status, str(result.error)) == (RunStatus.CANCELLED, "by a signal")
         assert stage.statuses.count(ToolResultStatus.CANCELLED) == 1
         assert_laws(stage)
-
-
-@contextmanager
-def on_alarm(handler: Callable[[int, FrameType | None], Any], seconds: float) -> Generator[None, None, None]:
-    """Meanwhile the handler is called once, after so many seconds."""
-    before = signal.signal(signal.SIGALRM, handler)
-    left, _ = signal.setitimer(signal.ITIMER_REAL, seconds)  # pytest-timeout's own
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-        signal.setitimer(signal.ITIMER_REAL, left)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import partial
 from itertools import pairwise
+from types import FrameType
 
 from gotato_py import Event, ToolContext, ToolExecutionEnd, ToolResultCommitted, ToolSpec, Usage
 from gotato_testkit import Answer, Do, FakeTool, Raise, call
@@ -173,6 +175,19 @@ def within(seconds: float) -> Generator[None, None, None]:
     began = time.monotonic()
     yield
     assert time.monotonic() - began < seconds
+
+
+@contextmanager
+def on_alarm(handler: Callable[[int, FrameType | None], object], seconds: float) -> Generator[None, None, None]:
+    """Meanwhile the handler is called once, after so many seconds."""
+    before = signal.signal(signal.SIGALRM, handler)
+    left, _ = signal.setitimer(signal.ITIMER_REAL, seconds)  # pytest-timeout's own
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_REAL, left)
 
 
 def until(holds: Callable[[], object]) -> None:

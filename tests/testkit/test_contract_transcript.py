@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest import SkipTest
 
 import pytest
 
@@ -12,6 +13,7 @@ from gotato_py import MemoryTranscript, Transcript
 from gotato_testkit import FaultPlan, FaultyTranscript
 from gotato_testkit.contracts import TranscriptContract
 
+from . import broken_options as options
 from . import broken_transcripts as broken
 from . import transcripts as made
 from .suites import assert_breaks, broken_by
@@ -69,7 +71,7 @@ class Refusing(MemoryTranscript):
 class Suite(TranscriptContract):
     """The suite for one transcript."""
 
-    examples = 2
+    examples: int | None = 2
 
     def __init__(self, make: Callable[[], Transcript], *, persistent: bool = False) -> None:
         self.made = make
@@ -83,6 +85,25 @@ class Suite(TranscriptContract):
 def test_optional_members_are_optional(make: Callable[[], Transcript]) -> None:
     """A transcript without them, or one that does not replace, keeps the promises."""
     assert broken_by(Suite(make)) == {}
+
+
+def test_a_place_without_compactions_is_a_place(tmp_path: Path) -> None:
+    """A transcript that persists need not replace anything; `examples = None` draws as many as the profile says."""
+
+    class Plain(made.FileTranscript):
+        """A transcript in a file, without `replace`."""
+
+        replace = None  # type: ignore[assignment]
+
+    class Thorough(Suite):
+        """The same suite with as many examples as the Hypothesis profile has."""
+
+        examples = None
+
+    suite = Thorough(lambda: Plain(tmp_path / "messages.jsonl"), persistent=True)
+    suite.test_messages_are_there_after_reopening()
+    with pytest.raises(SkipTest, match="no replace"):
+        suite.test_compactions_are_there_after_reopening()
 
 
 IN_MEMORY: list[tuple[Callable[[], Transcript], str]] = [
@@ -100,18 +121,18 @@ IN_MEMORY: list[tuple[Callable[[], Transcript], str]] = [
     (broken.AddsWaitingCalls, "waiting_calls_are_remembered"),
     (broken.WaitsForEver, "nothing_waits_once_the_conversation_has_gone_on"),
     (broken.SwapsAnAgentsWords, "an_agent_runs_on_it"),
-    (broken.ForgetsTheRest, "a_summary_takes_the_place_of_what_it_covers"),
-    (broken.TellsNoCompactions, "a_summary_takes_the_place_of_what_it_covers"),
-    (broken.ChangesItsList, "a_view_outlives_a_compaction"),
-    (broken.ForgetsTheLastUser, "a_summary_remembers_the_last_user_message"),
-    (broken.ForgetsAnEarlierLastUser, "a_summary_remembers_the_last_user_message"),
-    (broken.TakesAnUnknownEnd, "an_unknown_end_is_refused"),
-    (broken.ChangesWhatItRefuses, "an_unknown_end_is_refused"),
-    (broken.TakesAnEmptySummary, "an_empty_summary_is_refused"),
-    (broken.CutsABatch, "a_cut_through_a_batch_is_refused"),
-    (broken.CutsBehindAnOpenCall, "a_cut_behind_an_open_call_is_refused"),
-    (broken.OneRunOnly, "runs_follow_one_another"),
-    (broken.NoRecords, "runs_follow_one_another"),
+    (options.ForgetsTheRest, "a_summary_takes_the_place_of_what_it_covers"),
+    (options.TellsNoCompactions, "a_summary_takes_the_place_of_what_it_covers"),
+    (options.ChangesItsList, "a_view_outlives_a_compaction"),
+    (options.ForgetsTheLastUser, "a_summary_remembers_the_last_user_message"),
+    (options.ForgetsAnEarlierLastUser, "a_summary_remembers_the_last_user_message"),
+    (options.TakesAnUnknownEnd, "an_unknown_end_is_refused"),
+    (options.ChangesWhatItRefuses, "an_unknown_end_is_refused"),
+    (options.TakesAnEmptySummary, "an_empty_summary_is_refused"),
+    (options.CutsABatch, "a_cut_through_a_batch_is_refused"),
+    (options.CutsBehindAnOpenCall, "a_cut_behind_an_open_call_is_refused"),
+    (options.OneRunOnly, "runs_follow_one_another"),
+    (options.NoRecords, "runs_follow_one_another"),
 ]
 
 

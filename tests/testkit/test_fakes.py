@@ -170,3 +170,14 @@ def test_waiting_for_an_event_is_bounded() -> None:
     Agent(ScriptedModel([say("a")]), extensions=[recorder]).run("Hi")
     with pytest.raises(TimeoutError, match="1 of 2 AgentEnd after 0 s; the events: agent_start, "):
         recorder.wait_for(AgentEnd, count=2, timeout=0)
+
+
+def test_an_event_wakes_whoever_waits_for_it() -> None:
+    """A thread that waits already is woken by the event."""
+    recorder = EventRecorder()
+    found: list[AgentEnd] = []
+    waiter = threading.Thread(target=lambda: found.append(recorder.wait_for(AgentEnd)))
+    agent = Agent(ScriptedModel([[Do(waiter.start), Wait(0.02), *say("a")]]), extensions=[recorder])
+    agent.run("Hi")
+    waiter.join()
+    assert found == recorder.of(AgentEnd)

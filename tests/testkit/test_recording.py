@@ -53,8 +53,6 @@ from gotato_testkit.contracts import ModelContract
 
 from .recordings import lines_of, outcome_of, record, request
 
-ONCE = RetryPolicy(max_attempts=1)
-
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:

@@ -1,4 +1,4 @@
-"""A replay that is asked something else, and recordings that cannot be read or written."""
+"""A replay that is asked something else; recordings that cannot be read or written; streams that are none."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ import pytest
 from gotato_py import (
     Agent,
     AssistantMessage,
+    Done,
     GotatoError,
     InvalidArgument,
     ModelOptions,
+    ModelProtocolError,
     ModelRequest,
     NotFound,
     NotSupported,
@@ -35,15 +37,14 @@ from gotato_testkit import (
     RecordingModel,
     ReplayMismatch,
     ReplayModel,
+    Return,
     ScriptedModel,
     Step,
     call,
     say,
 )
 
-from .recordings import lines_of, outcome_of, record, request
-
-ONCE = RetryPolicy(max_attempts=1)
+from .recordings import ONCE, lines_of, outcome_of, record, request
 
 
 @pytest.fixture
@@ -79,6 +80,7 @@ RESULTS = [
     (ToolResult("c1", "ok", "sunny"), ToolResult("c1", "ok", "rainy"), r"result\.parts\[0\]\.text"),
     (ToolResult("c1", "ok", "sunny"), ToolResult("c1", "failed", "sunny"), r"result\.status"),
     (ToolResult("c1", "ok", "x"), ToolResult("c1", "ok", "x", extra={"secret": 1}), r"result\.secret"),
+    (ToolResult("c1", "ok", "x"), ToolResult("c1", "ok"), r"result\.parts;"),
 ]
 
 
@@ -232,3 +234,21 @@ def test_a_tool_may_be_recorded_around(path: Path) -> None:
     result = Agent(ReplayModel(path), tools=[FakeTool("find", "row 8")]).run("Find it.", check=False)
     assert isinstance(result.error, ReplayMismatch)
     assert result.error.difference == "messages[2] (tool), field result.parts[0].text"
+
+
+def test_what_is_no_event_is_passed_on_and_recorded_by_type(path: Path) -> None:
+    """A stream that breaks the protocol breaks it in the replay, too."""
+    events, _ = outcome_of(RecordingModel(ScriptedModel([[TextDelta("a"), 7, Done()]]), path), request("Hi"))
+    assert events == [TextDelta("a"), 7, Done()]
+    again, error = outcome_of(ReplayModel(path), request("Hi"))
+    assert again == [TextDelta("a")]
+    assert isinstance(error, ModelProtocolError)
+    assert "gave a int, which is no ModelEvent" in str(error)
+
+
+def test_a_stream_without_close_can_be_closed(path: Path) -> None:
+    """`close` is optional for a model's iterator, and is there for the recording."""
+    stream = RecordingModel(ScriptedModel([Return(list(say("a b")))]), path).stream(request("Hi"), Scope())
+    next(stream)
+    stream.close()  # type: ignore[attr-defined]  # it has one
+    assert lines_of(path)[0]["ended"] == "closed"

@@ -8,7 +8,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from hypothesis import HealthCheck, Phase, find, given, settings
+from hypothesis import HealthCheck, find, given, settings
 from hypothesis import strategies as st
 
 from gotato_py import (
@@ -30,10 +30,7 @@ from gotato_testkit import (
 )
 from gotato_testkit import strategies as gst
 
-QUICK = settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
-SIMPLEST = settings(max_examples=300, phases=[Phase.generate, Phase.shrink], database=None, derandomize=True)
-REACH = settings(SIMPLEST, max_examples=3000, phases=[Phase.generate])
-
+from .drawing import QUICK, REACH, SIMPLEST
 
 # data and single values
 

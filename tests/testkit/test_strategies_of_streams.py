@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, Phase, find, given, settings
+from hypothesis import find, given, settings
 from hypothesis import strategies as st
 
 from gotato_py import (
@@ -34,9 +34,8 @@ from gotato_testkit import (
 )
 from gotato_testkit import strategies as gst
 
-QUICK = settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
-SIMPLEST = settings(max_examples=300, phases=[Phase.generate, Phase.shrink], database=None, derandomize=True)
-REACH = settings(SIMPLEST, max_examples=3000, phases=[Phase.generate])
+from .drawing import QUICK, REACH, SIMPLEST
+
 CALLS = st.sampled_from([call("find", id=1), call("find"), call("lose")]).map(lambda answer: answer[0].call)  # type: ignore[union-attr]
 
 

@@ -1,0 +1,316 @@
+"""Cases of waiting until an agent is idle: from outside, from inside, and where nobody is left to end the run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from math import inf, nan
+from threading import Event as Flag
+from typing import Any
+
+import pytest
+
+from gotato_py import (
+    Agent,
+    AgentClosed,
+    AgentEnd,
+    Busy,
+    Event,
+    Hooks,
+    InvalidArgument,
+    InvalidState,
+    Limits,
+    MemoryTranscript,
+    NotRunning,
+    RunRecord,
+    RunStatus,
+    TextDelta,
+)
+from gotato_testkit import Do, EchoModel, FakeTool, call, say
+
+from .controls import on
+from .hosts import PATIENCE_S, Host, in_thread
+from .interrupts import LineInterrupt, interrupted
+from .last_lines import LastLines
+from .laws import assert_laws
+from .stage import Stage
+
+SOON_S = 1.0
+"""Seconds: far more than it takes, far less than any timeout here."""
+
+
+def took(act: Callable[[], object]) -> float:
+    """The seconds that it takes."""
+    began = time.monotonic()
+    act()
+    return time.monotonic() - began
+
+
+class Held:
+    """A run in another thread that goes on until it is let go."""
+
+    def __init__(self, stage: Stage) -> None:
+        self.stage = stage
+        self._going, self._free = Flag(), Flag()
+        stage.script.replace([TextDelta("Wait"), Do(self._hold), *say(" a bit.")])
+        self.host = Host(stage.run)
+        assert self._going.wait(PATIENCE_S)
+
+    def _hold(self) -> None:
+        self._going.set()
+        assert self._free.wait(PATIENCE_S)
+
+    def let_go(self) -> None:
+        """Lets the run end."""
+        self._free.set()
+
+
+class TestTimeouts:
+    """How long `wait_idle` waits."""
+
+    @pytest.mark.parametrize("timeout", [None, 0, 0.0, 5, inf])
+    def test_an_idle_agent(self, timeout: float | None) -> None:
+        """An agent that is idle is so at once, before a run, after it and when it is closed."""
+        stage = Stage(say("Done."))
+        assert stage.agent.wait_idle(timeout) is True
+        stage.run()
+        assert stage.agent.wait_idle(timeout=timeout) is True
+        assert_laws(stage)
+        stage.agent.close()
+        assert stage.agent.wait_idle(timeout) is True
+
+    def test_a_running_agent(self) -> None:
+        """With a timeout it waits that long and returns False; without one it returns when the run has ended."""
+        stage = Stage()
+        held = Held(stage)
+        assert stage.agent.wait_idle(0) is False
+        assert 0.05 <= took(lambda: stage.agent.wait_idle(0.05)) < SOON_S
+        waiters = [Host(lambda timeout=timeout: stage.agent.wait_idle(timeout)) for timeout in (None, 5.0, inf)]  # type: ignore[misc]
+        assert [waiter.thread.is_alive() for waiter in waiters] == [True] * 3
+        held.let_go()
+        assert [waiter.join() for waiter in waiters] == [True] * 3
+        assert held.host.join().ok
+        assert_laws(stage)
+
+    @pytest.mark.parametrize("wrong", [-1, -0.001, nan, "5", True])
+    def test_wrong_timeouts(self, wrong: Any) -> None:
+        """A negative timeout, or what is no number, is refused, whether the agent runs or not."""
+        stage = Stage()
+        with pytest.raises(InvalidArgument, match="wait_idle"):
+            stage.agent.wait_idle(wrong)
+        held = Held(stage)
+        with pytest.raises(InvalidArgument, match="wait_idle"):
+            stage.agent.wait_idle(wrong)
+        held.let_go()
+        assert held.host.join().ok
+        assert_laws(stage)
+
+    def test_ctrl_c(self) -> None:
+        """Ctrl-C ends the wait and comes out; the run in the other thread goes on."""
+        stage = Stage()
+        held = Held(stage)
+        assert interrupted(lambda: stage.agent.wait_idle(PATIENCE_S), 0.03) == (1, True)
+        held.let_go()
+        assert held.host.join().text == "Wait a bit."
+        assert_laws(stage)
+
+
+class TestFromInside:
+    """The run itself would have to end first."""
+
+    def assert_refused(self, stage: Stage) -> None:
+        """It is refused whatever the timeout, and at once."""
+        for timeout in (None, 0, 5.0):
+            with pytest.raises(InvalidState, match="inside"):
+                stage.agent.wait_idle(timeout)
+
+    @pytest.mark.parametrize("kind", ["agent_start", "message_update", "tool_execution_start", "turn_end", "agent_end"])
+    def test_from_an_observer(self, kind: str) -> None:
+        """An observer, also of the very end, cannot wait for its own run."""
+        checked: list[bool] = []
+
+        def look() -> None:
+            self.assert_refused(stage)
+            checked.append(True)
+
+        stage = Stage(say("On it. ") + call("a"), say("Done."), tools=[FakeTool("a", "a")], extensions=[on(kind, look)])
+        assert stage.run().ok
+        assert checked
+        assert_laws(stage)
+
+    @pytest.mark.parametrize("parallel", [1, 2], ids=["caller's thread", "worker"])
+    def test_from_a_tool(self, parallel: int) -> None:
+        """Neither can a tool, in the run's thread or on a worker."""
+        look = FakeTool("a", Do(lambda: self.assert_refused(stage)))
+        stage = Stage(call("a"), say("Done."), tools=[look], limits=Limits(max_parallel_tools=parallel))
+        assert stage.run().ok
+        assert stage.history[2] == "R call_1 ok"
+        assert_laws(stage)
+
+    def test_from_the_reader_of_a_stream(self) -> None:
+        """The thread that reads a stream would wait for itself; another one waits, and then has it."""
+        stage = Stage(say("One two three."))
+        stream = stage.agent.stream("count")
+        next(stream)
+        self.assert_refused(stage)
+        assert in_thread(lambda: stage.agent.wait_idle(0.01)) is False
+        waiter = Host(stage.agent.wait_idle)
+        assert stream.result.ok
+        assert waiter.join() is True
+        assert_laws(stage)
+
+
+class TestWhileItEnds:
+    """The run ends just then."""
+
+    def test_in_another_thread(self) -> None:
+        """Whoever has waited can run at once, a thousand times: `wait_idle` returns after the last step of the end."""
+        agent = Agent(EchoModel())
+        for _ in range(1_000):
+            host = Host(lambda: agent.run("go", check=False))
+            assert agent.wait_idle(PATIENCE_S) is True
+            try:
+                agent.run("me")
+            except Busy:  # the thread began only now
+                assert agent.wait_idle(PATIENCE_S) is True
+                agent.run("me")
+            try:
+                host.join()
+            except Busy:
+                pass
+        assert_laws(Stage(say("Done.")))
+
+    def test_a_stream_is_dropped_in_another_thread(self) -> None:
+        """Whoever waits closes the run that a dropped stream left, in his own thread, and is told that all is quiet."""
+        stage = Stage(say("One two three."))
+        streams = [stage.agent.stream("count")]
+        next(streams[0])
+        waiter = Host(stage.agent.wait_idle)
+        with pytest.warns(ResourceWarning, match="dropped"):
+            in_thread(streams.clear)
+        assert waiter.join() is True
+        last = stage.events[-1]
+        assert isinstance(last, AgentEnd)
+        assert last.status is RunStatus.CANCELLED
+        assert_laws(stage)
+
+
+def interrupted_at_the_end(stage: Stage, number: int) -> bool:
+    """Interrupts a run before that line of its end. Returns whether the end has so many."""
+    lines = LastLines({number: _interrupt})
+    stage.script.replace([TextDelta("Fine."), Do(lines.arm_once), *say()])
+    try:
+        with lines.watching():
+            stage.run()
+    except KeyboardInterrupt:
+        pass
+    return number <= lines.count
+
+
+def _interrupt() -> None:
+    raise KeyboardInterrupt
+
+
+class InterruptedAtTheEnd(MemoryTranscript):
+    """A transcript in which Ctrl-C comes as a run is recorded, once: it is closed by then, but has the agent still."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._left = 1
+
+    def end_run(self, record: RunRecord) -> None:
+        """Is interrupted."""
+        self._left -= 1
+        if self._left == 0:
+            raise KeyboardInterrupt
+
+
+def left_behind(**options: Any) -> Stage:
+    """A stage whose run was interrupted where it could not be closed."""
+    stage = Stage(say("Done."), transcript=InterruptedAtTheEnd(), **options)
+    with pytest.raises(KeyboardInterrupt):
+        stage.run()
+    assert "agent_end" not in stage.kinds
+    return stage
+
+
+class TestLeftBehind:
+    """A run was interrupted where it could not close itself."""
+
+    def test_at_every_line(self) -> None:
+        """Whichever line that was, `wait_idle` closes the run, and its end is told."""
+        number = 0
+        while True:
+            number += 3
+            stage = Stage()
+            if not interrupted_at_the_end(stage, number):
+                break
+            assert stage.agent.wait_idle(SOON_S) is True
+            assert stage.kinds[-1] == "agent_end"
+            assert_laws(stage)
+        assert number > 100
+
+    def test_nobody_steers_it(self) -> None:
+        """It takes no message, and there is nothing to cancel: nothing goes on."""
+        stage = left_behind()
+        assert stage.agent.status == "idle"
+        for control in (stage.agent.steer, stage.agent.follow_up):
+            with pytest.raises(NotRunning):
+                control("hello?")
+        assert stage.agent.cancel() is False
+        assert_laws(stage, repair=True)
+
+    def test_many_find_it(self) -> None:
+        """Of many threads one closes it, and all the others wait for that: none is told `Busy`."""
+        for _ in range(20):
+            stage = left_behind()
+            hosts = [Host(lambda stage=stage: stage.agent.wait_idle(PATIENCE_S)) for _ in range(8)]  # type: ignore[misc]
+            assert [host.join() for host in hosts] == [True] * 8
+            assert stage.kinds.count("agent_end") == 1
+            assert_laws(stage)
+
+    @pytest.mark.parametrize("entry", ["run", "wait_idle", "close"])
+    def test_while_it_is_closed(self, entry: str) -> None:
+        """While one thread closes it, for others it is busy; from within that, nobody waits for it."""
+        closing, free = Flag(), Flag()
+        told: list[object] = []
+
+        def look(event: Event) -> None:
+            if not isinstance(event, AgentEnd) or told:
+                return
+            with pytest.raises(AgentClosed if entry == "close" else Busy):
+                stage.agent.run("me too")
+            with pytest.raises(InvalidState, match="inside"):
+                stage.agent.wait_idle()
+            told.append(took(stage.agent.close) if entry == "close" else event)
+            closing.set()
+            assert free.wait(PATIENCE_S)
+
+        stage = left_behind(extensions=[Hooks(observe=look)])
+        closer = Host(stage.agent.close if entry == "close" else lambda: stage.agent.wait_idle(PATIENCE_S))
+        assert closing.wait(PATIENCE_S)
+        if entry == "run":
+            with pytest.raises(Busy):
+                stage.run()
+        else:
+            assert stage.agent.wait_idle(0.02) is False
+        waiter = Host(stage.agent.close if entry == "close" else stage.agent.wait_idle)
+        free.set()
+        closer.join()
+        waiter.join()
+        assert stage.kinds.count("agent_end") == 1
+        assert_laws(stage)
+
+    def test_interrupted_again(self) -> None:
+        """Before any line of that closing a second Ctrl-C leaves what a third entry closes."""
+        number = 0
+        while True:
+            number += 2
+            stage, line = left_behind(), LineInterrupt(number)
+            line(lambda stage=stage: stage.agent.wait_idle(PATIENCE_S))  # type: ignore[misc]
+            if not line.where:
+                break
+            assert stage.agent.wait_idle(SOON_S) is True
+            assert stage.kinds.count("agent_end") == 1
+            assert_laws(stage)
+        assert number > 50

@@ -1,0 +1,257 @@
+"""`python -m tests.mutation [MODULE…]` puts small faults into the kernel, one at a time, for the tests to find.
+
+The tests are collected once. Each mutant is tried in a forked process, in memory: the code of the faulty functions
+takes the place of the real one, and those tests run that go through its lines, until one fails. One that takes too long
+has failed. A mutant that lives is told, unless `mutants_that_live.md` names it; then the exit code is 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import gc
+import importlib
+import inspect
+import json
+import os
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterable, Iterator
+from itertools import zip_longest
+from pathlib import Path
+from re import findall
+from types import CodeType, FunctionType, ModuleType
+
+import pytest
+from coverage import Coverage
+
+from .mutants import Mutant, mutants_of
+
+TESTS = Path(__file__).parent
+KERNEL = TESTS.parent / "gotato_py" / "gotato_py"
+EXPLAINED = TESTS / "mutants_that_live.md"
+LOOP = (
+    "_loop",
+    "_turn",
+    "_ask",
+    "_requests",
+    "_control",
+    "_inbox",
+    "_closing",
+    "_entry",
+    "_slot",
+    "_audience",
+    "_view",
+)
+BATCH = ("_batch", "_calls", "_crew", "_perform", "_progress", "_bounds", "_gates", "_hooks", "_waiting")
+OUTPUT = ("_final", "_structured")
+SLOW = ("soak", "machine", "anywhere", "two_processes", "abandoned_many", "worker_interrupts", "output_plan", "schema")
+"""Files of tests that take seconds, by a part of their names: they find nothing here that the quick ones do not."""
+_PATIENCE_S = 10.0
+_KILLED, _LIVED = 1, 0
+
+
+class Mutation:
+    """The plugin that runs the mutants in place of the tests."""
+
+    def __init__(self, modules: list[str], seconds: float, jobs: int) -> None:
+        self._seconds = seconds
+        self._jobs = jobs
+        self._trees = {name: ast.parse((KERNEL / f"{name}.py").read_text("utf-8")) for name in modules}
+        self._in_child = False
+        self._broken: list[str] = []
+        self._times: dict[str, float] = {}
+        self._covering: dict[str, dict[int, list[str]]] = {}
+        self._killers: defaultdict[str, deque[str]] = defaultdict(lambda: deque(maxlen=8))
+        self._report = Path(tempfile.mkdtemp())
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+        """Ends the process of a mutant at the first test that fails, before anybody words the failure."""
+        if self._in_child and call.excinfo is not None and not call.excinfo.errisinstance(pytest.skip.Exception):
+            (self._report / str(os.getpid())).write_text(item.nodeid)
+            os._exit(_KILLED)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Keeps how long each test takes, and which fail without a fault of ours."""
+        if report.failed:
+            self._broken.append(report.nodeid)
+        self._times[report.nodeid] = self._times.get(report.nodeid, 0.0) + report.duration
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Learns which tests run which lines, then tries every mutant."""
+        items = {item.nodeid: item for item in session.items}
+        began = time.monotonic()
+        self._learn(items)
+        gc.freeze()  # no fork copies what the collector would only look at
+        _say(f"{len(items)} tests in {time.monotonic() - began:.0f} s; these fail without a fault: {self._broken}")
+        known = set(findall(r"`([^`]+)`", EXPLAINED.read_text("utf-8"))) if EXPLAINED.exists() else set[str]()
+        mutants = [each for name, tree in self._trees.items() for each in mutants_of(name, tree)]
+        counts: Counter[str] = Counter()
+        for mutant, outcome in self._try_all(mutants, items):
+            counts[outcome] += 1
+            if outcome != "killed":
+                explained = mutant.name in known
+                counts["explained"] += explained
+                if not explained:
+                    _say(f"{outcome}: {mutant.name}   (line {min(mutant.lines)})")
+        session.testsfailed = counts["lived"] + counts["uncovered"] - counts["explained"]
+        _say(f"{len(mutants)} mutants: {dict(counts)}, {time.monotonic() - began:.0f} s")
+        return True
+
+    def _learn(self, items: dict[str, pytest.Item]) -> None:
+        """Runs all tests once, in a process of their own, under coverage."""
+        told = self._report / "lines"
+        pid = os.fork()
+        if not pid:
+            _be_quiet()
+            files = [str(KERNEL / f"{name}.py") for name in self._trees]
+            cover = Coverage(data_file=None, config_file=False, include=files, concurrency=["thread"])
+            cover.start()
+            for item in items.values():
+                cover.switch_context(item.nodeid)
+                item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
+            cover.stop()
+            data = cover.get_data()
+            lines = {Path(file).stem: data.contexts_by_lineno(file) for file in data.measured_files()}
+            told.write_text(json.dumps([lines, self._times, self._broken]))
+            os._exit(0)
+        os.waitpid(pid, 0)
+        lines, self._times, self._broken = json.loads(told.read_text())
+        for name, by_line in lines.items():
+            self._covering[name] = {int(line): tests for line, tests in by_line.items()}
+
+    def _try_all(self, mutants: list[Mutant], items: dict[str, pytest.Item]) -> Iterator[tuple[Mutant, str]]:
+        todo = deque(mutants)
+        running: dict[int, tuple[Mutant, float]] = {}
+        while todo or running:
+            while todo and len(running) < self._jobs:
+                mutant = todo.popleft()
+                tests = self._choose(mutant)
+                if not tests:
+                    yield mutant, "uncovered"
+                    continue
+                patience = _PATIENCE_S + 5 * sum(self._times[each] for each in tests)
+                running[self._start(mutant, [items[each] for each in tests])] = mutant, time.monotonic() + patience
+            for pid, (mutant, until) in list(running.items()):
+                ended, status = os.waitpid(pid, os.WNOHANG)
+                if not ended and time.monotonic() < until:
+                    continue
+                if not ended:
+                    os.killpg(pid, signal.SIGKILL)
+                    os.waitpid(pid, 0)
+                del running[pid]
+                killed = not ended or os.waitstatus_to_exitcode(status) != _LIVED
+                killer = self._report / str(pid)
+                if killer.exists():
+                    self._killers[_function(mutant)].appendleft(killer.read_text())
+                    killer.unlink()
+                yield mutant, "killed" if killed else "lived"
+            time.sleep(0.002)
+
+    def _choose(self, mutant: Mutant) -> list[str]:
+        """The tests that run the mutant's lines, as many as the time allows: those first that killed one close by, then
+        the quickest of each file, then the next of each file."""
+        covering = self._covering.get(mutant.module, {})
+        lines = set(covering) if mutant.kind == "constant" else mutant.lines
+        running = {test for line in lines for test in covering.get(line, ())} - set(self._broken) - {""}
+        files: defaultdict[str, list[str]] = defaultdict(list)
+        for test in sorted(running, key=lambda each: (self._times[each], each)):
+            files[test.partition("::")[0]].append(test)
+        mixed = [test for row in zip_longest(*files.values()) for test in row if test is not None]
+        first = [test for test in dict.fromkeys(self._killers[_function(mutant)]) if test in running]
+        return list(_within(self._seconds, dict.fromkeys([*first, *mixed]), self._times))
+
+    def _start(self, mutant: Mutant, items: list[pytest.Item]) -> int:
+        pid = os.fork()
+        if pid:
+            return pid
+        os.setpgid(0, 0)
+        _be_quiet()
+        self._in_child = True
+        module = importlib.import_module(f"gotato_py.{mutant.module}")
+        mutant.apply()
+        try:
+            code = compile(self._trees[mutant.module], str(KERNEL / f"{mutant.module}.py"), "exec")
+            put_in_place(module, code, mutant.kind)
+        except Exception:  # it cannot even be loaded
+            os._exit(_KILLED)
+        for item, after in zip(items, [*items[1:], None], strict=True):
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
+        os._exit(_LIVED)
+
+
+def _function(mutant: Mutant) -> str:
+    return mutant.name.partition(":")[0]
+
+
+def _within(seconds: float, tests: Iterable[str], times: dict[str, float]) -> Iterator[str]:
+    for test in tests:
+        if seconds > 0:
+            yield test
+        seconds -= times[test]
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def _be_quiet() -> None:
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, 1)
+    os.dup2(nothing, 2)
+
+
+def put_in_place(module: ModuleType, code: CodeType, kind: str) -> None:
+    """Gives the functions of a module the bodies, or their defaults, or the module its constants, from other code."""
+    made = ModuleType(module.__name__)
+    made.__package__ = module.__package__
+    exec(code, made.__dict__)
+    for name, new in vars(made).items():
+        old = vars(module).get(name)
+        if getattr(new, "__module__", None) == module.__name__:
+            for theirs, ours in zip(_functions(old), _functions(new), strict=True):
+                if kind == "defaults":
+                    theirs.__defaults__, theirs.__kwdefaults__ = ours.__defaults__, ours.__kwdefaults__
+                theirs.__code__ = ours.__code__
+        elif kind == "constant" and not name.startswith("__") and repr(old) != repr(new):
+            for each in list(sys.modules.values()):
+                if name in vars(each) and vars(each)[name] is old:
+                    setattr(each, name, new)
+
+
+def _functions(thing: object) -> Iterator[FunctionType]:
+    """The functions that a function, a method or a class is made of."""
+    if isinstance(thing, type):
+        for each in vars(thing).values():
+            if getattr(each, "__module__", thing.__module__) == thing.__module__ and not isinstance(each, type):
+                yield from _functions(each)
+    elif isinstance(thing, property):
+        yield from (each for each in (thing.fget, thing.fset) if isinstance(each, FunctionType))
+    elif isinstance(thing, staticmethod | classmethod):
+        yield from _functions(thing.__func__)
+    elif hasattr(thing, "__wrapped__"):
+        yield from _functions(inspect.unwrap(thing))  # type: ignore[arg-type]  # what has wrapped one is callable
+    elif isinstance(thing, FunctionType):
+        yield thing
+
+
+def main() -> int:
+    """Tries the mutants of the named modules, or of all."""
+    parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=__doc__)
+    parser.add_argument("modules", nargs="*", default=[*LOOP, *BATCH, *OUTPUT])
+    parser.add_argument("--seconds", type=float, default=8.0, help="of tests, as they take without a fault, a mutant")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    given = parser.parse_args()
+    found = sorted((TESTS / "kernel").glob("test_*.py"))
+    files = [str(file) for file in found if not any(part in file.name for part in SLOW)]
+    options = ["-q", "-s", "-p", "no:cacheprovider", "--hypothesis-seed=0", f"--timeout={_PATIENCE_S:g}", *files]
+    return int(pytest.main(options, plugins=[Mutation(given.modules, given.seconds, given.jobs)]))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
