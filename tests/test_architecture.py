@@ -102,6 +102,8 @@ def layer_breach(found: Import, public: frozenset[str]) -> str:
     if top == "hypothesis":
         allowed = HYPOTHESIS_MODULE.fullmatch(found.module) is not None
         return "" if allowed else "Hypothesis belongs to the testkit's strategies and contract modules"
+    if top == "pytest":
+        return "" if found.module == "gotato_testkit.fixtures" else "pytest belongs to the testkit's fixtures"
     if owner == KERNEL:
         private = found.module.rpartition(".")[2].startswith("_")
         allowed = top == "typing_extensions" and found.for_types and private
@@ -289,6 +291,7 @@ assert threading.enumerate() == [threading.main_thread()], threading.enumerate()
         ("gotato_toolregistry.a", "from gotato_testkit import call"),
         ("gotato_testkit.a", "from gotato_cli import main"),
         ("gotato_testkit.a", "import hypothesis"),
+        ("gotato_testkit.contracts.model", "import pytest"),
         ("gotato_testkit.a", "from gotato_session import _journal"),
         ("gotato_cli.a", "from gotato_gateway._http import post"),
         ("gotato_session.strategies", "import hypothesis"),
@@ -306,6 +309,7 @@ def test_a_crossed_layer_is_seen(module: str, source: str) -> None:
         ("gotato_py._a", "if TYPE_CHECKING:\n    from typing_extensions import TypeVar"),
         ("gotato_gateway.a", "import requests\nfrom requests.adapters import HTTPAdapter\nfrom gotato_py import Agent"),
         ("gotato_modelctx.a", "from gotato_session import Session"),
+        ("gotato_testkit.fixtures", "import pytest"),
         ("gotato_testkit.strategies", "from hypothesis import strategies"),
         ("gotato_testkit._contracts.store", "import hypothesis"),
         ("gotato_cli.a", "from gotato_testkit import DemoModel\nfrom gotato_py import Agent"),

@@ -118,4 +118,4 @@ class Inbox:
 
 def not_running(operation: str) -> NotRunning:
     """No run is there to deliver a message."""
-    return NotRunning("no run goes on that could deliver this message", operation=operation)
+    return NotRunning("no run goes on that could deliver this message; run(message) begins one", operation=operation)

@@ -217,7 +217,7 @@ class TestHooks:
     def test_what_cannot_be_called(self, point: str) -> None:
         """What is no callable is refused where it is given, with the number of arguments that it should take."""
         count = "2 arguments" if point in TWO else "one argument"
-        with pytest.raises(InvalidArgument, match=rf"Hooks\.{point} must be a callable that takes {count}, not int"):
+        with pytest.raises(InvalidArgument, match=rf"Hooks\.{point} must be a callable that takes {count} .*, not int"):
             Hooks(**{point: 5})  # type: ignore[arg-type]  # on purpose
 
     def test_positional(self) -> None:

@@ -79,7 +79,7 @@ class TestRefused:
         ]
         for slip in slips:
             said = refused(Hooks(**{point: slip}))  # type: ignore[arg-type]
-            assert said == f"Agent.extensions[0].{point} cannot be called with {count}: check its parameters"
+            assert said.startswith(f"Agent.extensions[0].{point} cannot be called with {count} (")
         forgotten = type("Forgotten", (), {point: lambda given: None})  # no self
         assert point in refused(forgotten()) if point in TWO else True
 
@@ -121,6 +121,6 @@ class TestRefused:
 
     def test_what_is_no_callable_in_an_object(self) -> None:
         """An attribute with a point's name that cannot be called."""
-        assert "Agent.extensions[0].observe must be a callable that takes one argument, not bool" in refused(
+        assert "Agent.extensions[0].observe must be a callable that takes one argument (event), not bool" in refused(
             SimpleNamespace(observe=True)
         )

@@ -194,7 +194,7 @@ class TestC28FromAnywhere:
         for status in ("idle", "waiting", "closed"):
             assert stage.agent.status == status
             for control in (stage.agent.steer, stage.agent.follow_up):
-                with pytest.raises(NotRunning, match=r"run\(\)"):
+                with pytest.raises(NotRunning, match=r"run\(message\)"):
                     control("hello?")
             assert stage.agent.withdraw("m-1") is False
             if status == "idle":
