@@ -38,11 +38,12 @@ Slot = tuple[ast.AST, str, int | None]
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """One fault: `node` in the slot. Tests that run any of `lines` may find it."""
+    """One fault: `node` in the slot. Tests that run any of `lines` may find it, or else any of `around`."""
 
     module: str
     name: str
     lines: frozenset[int]
+    around: frozenset[int]
     kind: str  # "body", "defaults" or "constant": what of the module has to be replaced
     slot: Slot
     node: ast.AST
@@ -84,7 +85,9 @@ def mutants_of(module: str, tree: ast.Module) -> list[Mutant]:
         name = f"{module}.{place.function}: {_difference(before, after)}"
         seen[name] += 1
         name = name if seen[name] == 1 else f"{name} ({seen[name]})"
-        made.append(Mutant(module, name, _lines(old, place), place.kind, slot, new))
+        around = _within(place.body or tree)
+        lines = around if place.kind == "defaults" else _within(old) | {getattr(statement, "lineno", 0)}
+        made.append(Mutant(module, name, lines, around, place.kind, slot, new))
     return made
 
 
@@ -104,11 +107,13 @@ def _difference(before: str, after: str) -> str:
     return f"{before[start : start + _LONGEST_NAME]} → {after[start : start + _LONGEST_NAME]}"
 
 
-def _lines(old: ast.AST, place: _Place) -> frozenset[int]:
-    if place.kind == "defaults" and place.body is not None:
-        return frozenset(range(place.body.body[0].lineno, (place.body.end_lineno or 0) + 1))
-    first, last = getattr(old, "lineno", 0), getattr(old, "end_lineno", 0)
-    return frozenset({*range(first, last + 1), getattr(place.statement, "lineno", first)})
+def _within(node: ast.AST) -> frozenset[int]:
+    """The lines of a node; of a function those behind its first, which runs when it is made."""
+    if isinstance(node, ast.FunctionDef):
+        return frozenset(range(node.body[0].lineno, (node.end_lineno or 0) + 1))
+    if isinstance(node, ast.Module):
+        return frozenset(range(1, node.body[-1].lineno + 1))
+    return frozenset(range(getattr(node, "lineno", 0), getattr(node, "end_lineno", 0) + 1))
 
 
 def _walk(node: ast.AST, place: _Place) -> Iterator[tuple[Slot, ast.AST, ast.AST, _Place]]:

@@ -17,16 +17,18 @@ import os
 import signal
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
 from itertools import zip_longest
 from pathlib import Path
 from re import findall
-from types import CodeType, FunctionType, ModuleType
+from types import CodeType, FrameType, FunctionType, ModuleType
+from typing import Any
 
 import pytest
-from coverage import Coverage
 
 from .mutants import Mutant, mutants_of
 
@@ -54,6 +56,38 @@ _PATIENCE_S = 10.0
 _KILLED, _LIVED = 1, 0
 
 
+class _Lines:
+    """Which tests run which lines. Some tests trace by themselves, so the tracer is set for each anew."""
+
+    def __init__(self, modules: Iterable[str]) -> None:
+        self._seen = {str(KERNEL / f"{name}.py"): defaultdict[int, set[str]](set) for name in modules}
+        self._test = ""
+
+    @contextmanager
+    def of(self, test: str) -> Generator[None, None, None]:
+        """Traces one test."""
+        self._test = test
+        threading.settrace(self._trace)
+        sys.settrace(self._trace)
+        try:
+            yield
+        finally:
+            sys.settrace(None)
+
+    def found(self) -> list[tuple[str, int, list[str]]]:
+        """Each module and line, and the tests that run it."""
+        return [
+            (Path(file).stem, line, sorted(tests)) for file, seen in self._seen.items() for line, tests in seen.items()
+        ]
+
+    def _trace(self, frame: FrameType, event: str, argument: Any) -> Any:  # Any: as sys.settrace takes it
+        seen = self._seen.get(frame.f_code.co_filename)
+        if seen is None:
+            return None
+        seen[frame.f_lineno].add(self._test)
+        return self._trace
+
+
 class Mutation:
     """The plugin that runs the mutants in place of the tests."""
 
@@ -64,7 +98,7 @@ class Mutation:
         self._in_child = False
         self._broken: list[str] = []
         self._times: dict[str, float] = {}
-        self._covering: dict[str, dict[int, list[str]]] = {}
+        self._covering: dict[str, dict[int, list[str]]] = {name: {} for name in modules}
         self._killers: defaultdict[str, deque[str]] = defaultdict(lambda: deque(maxlen=8))
         self._report = Path(tempfile.mkdtemp())
 
@@ -103,26 +137,21 @@ class Mutation:
         return True
 
     def _learn(self, items: dict[str, pytest.Item]) -> None:
-        """Runs all tests once, in a process of their own, under coverage."""
+        """Runs all tests once, in a process of their own, each under a tracer."""
         told = self._report / "lines"
         pid = os.fork()
         if not pid:
             _be_quiet()
-            files = [str(KERNEL / f"{name}.py") for name in self._trees]
-            cover = Coverage(data_file=None, config_file=False, include=files, concurrency=["thread"])
-            cover.start()
+            lines = _Lines(self._trees)
             for item in items.values():
-                cover.switch_context(item.nodeid)
-                item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
-            cover.stop()
-            data = cover.get_data()
-            lines = {Path(file).stem: data.contexts_by_lineno(file) for file in data.measured_files()}
-            told.write_text(json.dumps([lines, self._times, self._broken]))
+                with lines.of(item.nodeid):
+                    item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
+            told.write_text(json.dumps([lines.found(), self._times, self._broken]))
             os._exit(0)
         os.waitpid(pid, 0)
-        lines, self._times, self._broken = json.loads(told.read_text())
-        for name, by_line in lines.items():
-            self._covering[name] = {int(line): tests for line, tests in by_line.items()}
+        found, self._times, self._broken = json.loads(told.read_text())
+        for name, line, tests in found:
+            self._covering[name][line] = tests
 
     def _try_all(self, mutants: list[Mutant], items: dict[str, pytest.Item]) -> Iterator[tuple[Mutant, str]]:
         todo = deque(mutants)
@@ -157,6 +186,8 @@ class Mutation:
         the quickest of each file, then the next of each file."""
         covering = self._covering.get(mutant.module, {})
         lines = set(covering) if mutant.kind == "constant" else mutant.lines
+        if not any(covering.get(line) for line in lines):  # perhaps in a process of the test's own
+            lines = mutant.around
         running = {test for line in lines for test in covering.get(line, ())} - set(self._broken) - {""}
         files: defaultdict[str, list[str]] = defaultdict(list)
         for test in sorted(running, key=lambda each: (self._times[each], each)):

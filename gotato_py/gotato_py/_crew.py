@@ -66,9 +66,10 @@ class Job:
 
     @property
     def lives(self) -> bool:
-        """Whether its thread still runs; a thread alone could be told wrongly, by an interrupt that came while it was
-        asked before."""
-        return not self.ended or (self.thread is not None and self.thread.is_alive())
+        """Whether its thread has begun and still runs. `is_alive` alone may be wrong, once an interrupt came while it
+        was asked."""
+        thread = self.thread
+        return thread is not None and thread.ident is not None and (not self.ended or thread.is_alive())
 
     def stop(self, now: float, *, run_ended: bool) -> None:
         """Ends the scope of the tool, which has the grace from now on to end by itself."""
@@ -90,12 +91,11 @@ Mail = SimpleQueue[Job | tuple[Job, str] | None]
 """What workers post: a job that has ended, progress of one; None when the scope of the run has ended."""
 
 
-def _start(job: Job, mail: Mail) -> None:
+def _start(thread: Thread, job: Job, mail: Mail) -> None:
     """Starts the worker, in a thread of its own that ends with it: where a signal can raise an interrupt, in the main
     thread, `Thread.start` would lose it, or leave a lock behind that its thread then waits for (tried on 3.11)."""
     try:
-        if job.thread is not None:
-            job.thread.start()
+        thread.start()
     except BaseException as error:  # RuntimeError or MemoryError: there is no room for a thread
         _refuse(job, mail, error)
 
@@ -135,11 +135,11 @@ class Crew:
         """Starts the job. Where no thread can be had it ends at once, as its `unstarted` tells."""
         context = copy_context()
         name = f"gotato tool {job.use.name[:40]}"
-        job.thread = Thread(target=context.run, args=(_do, job, self.mail), name=name, daemon=True)
+        thread = job.thread = Thread(target=context.run, args=(_do, job, self.mail), name=name, daemon=True)
         self._look_at = 0.0
         self.running.append(job)
         try:
-            start_new_thread(_start, (job, self.mail))
+            start_new_thread(_start, (thread, job, self.mail))
         except self._interrupts:  # before the rest: such a type may be a RuntimeError
             raise
         except (RuntimeError, MemoryError) as error:

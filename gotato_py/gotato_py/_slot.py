@@ -24,15 +24,18 @@ _LOOK_AGAIN_S = 0.25  # a run that an interrupt cut off in its last steps tells 
 class Slot:
     """Claiming and recording are one atomic step, `dict.setdefault`, so that no interrupt can come between them.
 
-    A run that was interrupted where it could not let go is found by the next entry, which closes it.
+    A run that was interrupted where it could not let go is found by the next entry, which closes it. One that is
+    telling the subscribers its end looks as if it had gone: whoever sees that end finds the agent idle, and can run it
+    as soon as all of them are told.
     """
 
-    __slots__ = ("_audiences", "_held", "_ledger", "_repairer", "_repairing", "abandoned", "closed")
+    __slots__ = ("_audiences", "_held", "_leaving", "_ledger", "_repairer", "_repairing", "abandoned", "closed")
 
     def __init__(self) -> None:
         self.closed = False
         self.abandoned: Abandoned | None = None
         self._held: dict[str, Run] = {}
+        self._leaving: Run | None = None
         self._repairing = allocate_lock()
         self._repairer = 0  # the thread that holds that lock
         self._ledger: Ledger | None = None
@@ -40,11 +43,12 @@ class Slot:
 
     def holder(self) -> Run | None:
         """The run that has the agent, or was left behind with it."""
-        return self._held.get("run")
+        run = self._held.get("run")
+        return None if run is self._leaving else run
 
     def holder_here(self, operation: str) -> Run | None:
         """The run that goes on, if one does. Raises `ForkedProcess` if it is one of the parent process."""
-        run = self._held.get("run")
+        run = self.holder()
         if run is None:
             return None
         if run.is_of_parent():
@@ -63,16 +67,13 @@ class Slot:
         while (holder := self._held.setdefault("run", run)) is not run:
             if holder.is_of_parent():
                 raise _forked(holder, "Agent.run")
-            if not holder.is_abandoned():
-                raise _busy(holder, "one run at a time")
-            if not self._repair(holder):
-                raise _busy(holder, "it was interrupted, and is being closed")
+            if not self._has_gone(holder) and not (holder.is_abandoned() and self._repair(holder)):
+                raise _busy(holder)
         try:
             self.refuse_closed(run.setup.agent_id, "Agent.run")  # again: `close` may have come in between
             audience = self._audience(run.pid)
             if audience.has_come:
                 with audience.lock:
-                    audience.tell()  # the end of the run before
                     audience.join(run)
             self.abandoned = run.abandoned = self.abandoned or Abandoned()
             open_transcript(run, self._ledger)
@@ -81,6 +82,8 @@ class Slot:
         except Exception:
             self._held.pop("run", None)
             run.over.cancel()
+            if self.closed:  # `close` may have seen the agent taken, and left that to the run
+                self._audience(run.pid).finish()
             raise
 
     def release(self, run: Run, last: Event | None) -> None:
@@ -91,9 +94,10 @@ class Slot:
         self._ledger = None if run.interrupted else run.ledger
         audience = self._audience(run.pid)
         with audience.lock:
-            audience.keep(run, last)
+            self._leaving = run
+            audience.tell_end(run, last)
             self._held.pop("run", None)
-            audience.tell()
+            self._leaving = None
         if self.closed:
             audience.finish()
         run.over.cancel()
@@ -114,33 +118,31 @@ class Slot:
     def wait_idle(self, timeout: float | None) -> bool:
         """Waits until no run has the agent; closes one that was left behind."""
         own = Scope(checked_timeout("Agent.wait_idle: timeout", timeout))
-        while (run := self.holder()) is not None:
+        while (run := self._held.get("run")) is not None:
             if run.is_of_parent():
                 raise _forked(run, "Agent.wait_idle")
-            if run.is_abandoned() and self._repair(run):
+            if self._has_gone(run) or (run.is_abandoned() and self._repair(run)):
                 continue
             if self._is_inside(run):
                 raise InvalidState("wait_idle inside the run would wait for itself", operation="Agent.wait_idle")
             if own.cancelled:
                 return False
             _wait_for(run, own)
-        if self._audiences:
-            self._audience(process.id).tell()
         return True
 
     def close(self) -> None:
         """Takes no further run, and ends the one that goes on."""
         self.closed = True
-        run = self.holder()
+        run = self._held.get("run")
         if run is not None and not run.is_of_parent():
             self._end(run)
-        if self._audiences and self.holder() is None:  # else `release` does that, behind the run's last event
+        if self._audiences and not self._held:  # else `release` does that, behind the run's last event
             self._audience(process.id).finish()
 
     def _end(self, run: Run) -> None:
         """Ends the run, and waits for that where some other thread is about it."""
         own = Scope(_CLOSE_WAIT_S)
-        while self.holder() is run and not own.cancelled:
+        while not self._has_gone(run) and not own.cancelled:
             if run.is_abandoned():
                 if self._repair(run):
                     return
@@ -151,6 +153,13 @@ class Slot:
             if self._is_inside(run):
                 return
             _wait_for(run, own)
+
+    def _has_gone(self, run: Run) -> bool:
+        """Whether the run has let the agent go; waits for that where another thread is telling its end."""
+        if run is self._leaving:
+            with self._audience(run.pid).lock:
+                pass
+        return self._held.get("run") is not run
 
     def _repair(self, run: Run) -> bool:
         """Closes a run that was interrupted where it could not close itself. False while a thread is at that already,
@@ -180,9 +189,9 @@ def _wait_for(run: Run, own: Scope) -> None:
     SYSTEM_CLOCK.wait(run.over, _LOOK_AGAIN_S if left is None else min(left, _LOOK_AGAIN_S))
 
 
-def _busy(holder: Run, why: str) -> Busy:
+def _busy(holder: Run) -> Busy:
     return Busy(
-        f"the agent is busy with run {holder.id}: {why}",
+        f"the agent is busy with run {holder.id}: one run at a time",
         run_id=holder.id,
         since=holder.started_time,
         operation="Agent.run",

@@ -12,7 +12,7 @@ UPDATES = ("message_update", "reasoning_update", "tool_call_update", "tool_execu
 class Subscriber:
     """One subscription to an agent, made when the log had `since` lines. What it saw is read after each run."""
 
-    def __init__(self, stream: EventStream, agent_id: str, since: int, watched: bool) -> None:
+    def __init__(self, stream: EventStream, agent_id: str, since: int, *, watched: bool) -> None:
         self.stream = stream
         self.agent_id = agent_id
         self.since = since

@@ -18,6 +18,7 @@ import gotato_testkit as kit
 from gotato_py import (
     Agent,
     AgentClosed,
+    AgentEnd,
     Busy,
     Event,
     Hooks,
@@ -318,9 +319,11 @@ class World:
 
     def subscribe(self, maxsize: int) -> None:
         """One more listener."""
-        self.noting = True
-        self.subscribers.append(Subscriber(self.agent.subscribe(maxsize), self.agent.id, len(self.log), self.make.watched))
-        self.noting = False
+        last = self.log[-1].value if self.log and self.log[-1].kind == "event" else None
+        ending = self.agent.status == "running" and isinstance(last, AgentEnd)  # subscribers get that one last
+        stream = self.agent.subscribe(maxsize)
+        since = len(self.log) - ending
+        self.subscribers.append(Subscriber(stream, self.agent.id, since, watched=self.make.watched))
 
     def expect_busy(self) -> None:
         """A second run is refused while the first goes on, and nothing is committed."""

@@ -225,6 +225,7 @@ def test_c33_at_the_lines_of_the_kernel(go: Callable[[Stage], object], kind: typ
             swallowed.append(line.where)
         try:
             assert_laws(stage, repair=True)
+            assert stage.agent.abandoned == (), "its tool had ended, or had never begun"
         except AssertionError as error:
             broken.append(f"{line.where}: {error}".splitlines()[0])
     assert number > 20 * STEP

@@ -37,7 +37,7 @@ class TestNoThread:
         thread.start()
         job = job_of(thread)
         mail: Mail = SimpleQueue()
-        _start(job, mail)  # a thread is started only once
+        _start(thread, job, mail)  # a thread is started only once
         assert mail.get_nowait() is job
         assert (job.ended, job.outcome, job.lives) == (True, NOT_RUN, False)
         thread.join()

@@ -8,6 +8,8 @@ from typing import Any
 from unittest import SkipTest
 
 import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
 
 from gotato_py import MemoryTranscript, Transcript
 from gotato_testkit import FaultPlan, FaultyTranscript
@@ -88,22 +90,27 @@ def test_optional_members_are_optional(make: Callable[[], Transcript]) -> None:
 
 
 def test_a_place_without_compactions_is_a_place(tmp_path: Path) -> None:
-    """A transcript that persists need not replace anything; `examples = None` draws as many as the profile says."""
+    """A transcript that persists need not replace anything."""
 
     class Plain(made.FileTranscript):
         """A transcript in a file, without `replace`."""
 
         replace = None  # type: ignore[assignment]
 
-    class Thorough(Suite):
-        """The same suite with as many examples as the Hypothesis profile has."""
-
-        examples = None
-
-    suite = Thorough(lambda: Plain(tmp_path / "messages.jsonl"), persistent=True)
+    suite = Suite(lambda: Plain(tmp_path / "messages.jsonl"), persistent=True)
     suite.test_messages_are_there_after_reopening()
     with pytest.raises(SkipTest, match="no replace"):
         suite.test_compactions_are_there_after_reopening()
+
+
+@pytest.mark.parametrize(("examples", "expected"), [(7, 7), (None, settings().max_examples)])
+def test_the_number_of_examples_can_be_chosen(examples: int | None, expected: int) -> None:
+    """`examples` says how many are drawn; None takes as many as the Hypothesis profile does."""
+    drawn: list[int] = []
+    suite = Suite(MemoryTranscript)
+    suite.examples = examples
+    suite.for_all(st.integers(), lambda number: drawn.append(number))  # noqa: PLW0108  # Hypothesis wants a function
+    assert len(drawn) == expected
 
 
 IN_MEMORY: list[tuple[Callable[[], Transcript], str]] = [

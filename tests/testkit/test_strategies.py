@@ -207,7 +207,7 @@ def test_every_keyword_of_the_subset_is_drawn() -> None:
     written: list[str] = []
 
     @settings(max_examples=200, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow])
-    @given(gst.schemas())
+    @given(gst.schemas(depth=1))
     def draw(schema: dict[str, Any]) -> None:
         written.append(json.dumps(schema))
 
