@@ -143,7 +143,7 @@ class World:
         return agent
 
     def rebuild(self, make: Make) -> None:
-        """Another agent takes over."""
+        """Another agent takes over; closing this one closes what an interrupt has left behind."""
         self.agent.close()
         self.make = make
         self.agent = self.build(make)

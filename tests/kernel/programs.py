@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 import textwrap
+import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import gotato_py
@@ -14,11 +16,21 @@ ROOTS = [str(Path(module.__file__ or "").parents[1]) for module in (gotato_py, g
 LONGEST_S = 60.0
 
 
-def output_of(program: str, *arguments: str) -> str:
-    """What the program prints. It has to end with status 0, and with nothing on stderr but what it writes there."""
+# A fork in a process with threads warns from Python 3.12 on: here it is done on purpose.
+STRICT = ("-W", "error", "-W", "ignore:.*fork:DeprecationWarning")
+
+
+def output_of(program: str, *arguments: str, options: Sequence[str] = STRICT) -> str:
+    """What the program prints. It has to end with status 0, and without a word on stderr."""
     text = f"import sys; sys.path[:0] = {ROOTS!r}\n{textwrap.dedent(program)}"
-    # A fork in a process with threads warns from Python 3.12 on: here it is done on purpose.
-    command = [sys.executable, "-W", "error", "-W", "ignore:.*fork:DeprecationWarning", "-c", text, *arguments]
+    command = [sys.executable, *options, "-c", text, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_S, check=False)
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     return done.stdout
+
+
+def seconds_to_exit(program: str) -> float:
+    """The seconds from the last statement of the program, run as users do, to the end of its process."""
+    timed = f"{textwrap.dedent(program)}\nimport time; print(time.time(), flush=True)\n"
+    ended = float(output_of(timed, options=()))
+    return time.time() - ended

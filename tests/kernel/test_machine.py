@@ -77,7 +77,7 @@ def assert_same_agent_goes_on(world: World) -> None:
     if world.agent.status == "closed":
         with pytest.raises(AgentClosed):
             world.agent.run("next")
-        world.agent = world.build(world.make)
+        world.rebuild(world.make)
     default = world.make.limits == Limits() and not world.make.sourced
     plan = Plan(way="run")
     outcome = carry_out(world, plan, "next")
@@ -110,7 +110,7 @@ class Machine(RuleBasedStateMachine):
         """One run, and everything that holds after it."""
         world = self.world
         if world.agent.status == "closed":
-            world.agent = world.build(world.make)
+            world.rebuild(world.make)
         outcome = carry_out(world, plan, message, answers)
         if not outcome.killed:
             judge(world, plan, outcome)
@@ -175,6 +175,7 @@ class Machine(RuleBasedStateMachine):
     def rebuild(self, make: Make) -> None:
         """Another agent of the same process goes on."""
         self.world.rebuild(make)
+        laws.check(self.world, closed=self.world.closed)
 
     @rule(action=st.sampled_from([*CONTROLS, "cancel"]), elsewhere=st.booleans())
     def meddle(self, action: str, elsewhere: bool) -> None:
