@@ -53,6 +53,7 @@ OUTPUT = ("_final", "_structured")
 SLOW = ("soak", "machine", "anywhere", "two_processes", "abandoned_many", "worker_interrupts", "output_plan", "schema")
 """Files of tests that take seconds, by a part of their names: they find nothing here that the quick ones do not."""
 _PATIENCE_S = 10.0
+_LONGEST_S = 1.0  # tests that take longer are left out: others of the same lines are quicker
 _KILLED, _LIVED = 1, 0
 
 
@@ -97,9 +98,11 @@ class Mutation:
         self._trees = {name: ast.parse((KERNEL / f"{name}.py").read_text("utf-8")) for name in modules}
         self._in_child = False
         self._broken: list[str] = []
+        self._unfit: set[str] = set()
+        self._sound: set[str] = set()
         self._times: dict[str, float] = {}
         self._covering: dict[str, dict[int, list[str]]] = {name: {} for name in modules}
-        self._killers: defaultdict[str, deque[str]] = defaultdict(lambda: deque(maxlen=8))
+        self._killers: defaultdict[str, deque[str]] = defaultdict(lambda: deque(maxlen=40))
         self._report = Path(tempfile.mkdtemp())
 
     @pytest.hookimpl(tryfirst=True)
@@ -152,6 +155,7 @@ class Mutation:
         found, self._times, self._broken = json.loads(told.read_text())
         for name, line, tests in found:
             self._covering[name][line] = tests
+        self._unfit = {*self._broken, *(test for test, taken in self._times.items() if taken > _LONGEST_S)}
 
     def _try_all(self, mutants: list[Mutant], items: dict[str, pytest.Item]) -> Iterator[tuple[Mutant, str]]:
         todo = deque(mutants)
@@ -174,42 +178,60 @@ class Mutation:
                     os.waitpid(pid, 0)
                 del running[pid]
                 killed = not ended or os.waitstatus_to_exitcode(status) != _LIVED
-                killer = self._report / str(pid)
-                if killer.exists():
-                    self._killers[_function(mutant)].appendleft(killer.read_text())
-                    killer.unlink()
-                yield mutant, "killed" if killed else "lived"
+                if self._is_sound(pid, mutant, items):
+                    yield mutant, "killed" if killed else "lived"
+                else:
+                    todo.append(mutant)
             time.sleep(0.002)
 
+    def _is_sound(self, pid: int, mutant: Mutant, items: dict[str, pytest.Item]) -> bool:
+        """Whether the test that failed in that process, if one did, does not fail without a fault as well."""
+        killer = self._report / str(pid)
+        if not killer.exists():
+            return True
+        test = killer.read_text()
+        if test not in self._sound:
+            _, status = os.waitpid(self._start(None, [items[test]]), 0)
+            (self._sound if os.waitstatus_to_exitcode(status) == _LIVED else self._unfit).add(test)
+        self._killers[_function(mutant)].appendleft(test)
+        return test in self._sound
+
     def _choose(self, mutant: Mutant) -> list[str]:
-        """The tests that run the mutant's lines, as many as the time allows: those first that killed one close by, then
-        the quickest of each file, then the next of each file."""
-        covering = self._covering.get(mutant.module, {})
+        """The tests that run the mutant's lines, as many as the time allows: first those that found one close by, then
+        by turns those that go where few do in the same function, and the quickest of each file."""
+        covering = self._covering[mutant.module]
         lines = set(covering) if mutant.kind == "constant" else mutant.lines
         if not any(covering.get(line) for line in lines):  # perhaps in a process of the test's own
             lines = mutant.around
-        running = {test for line in lines for test in covering.get(line, ())} - set(self._broken) - {""}
+        found = {test for line in lines for test in covering.get(line, ())} - self._unfit
+        quick = sorted(found, key=lambda each: (self._times[each], each))
         files: defaultdict[str, list[str]] = defaultdict(list)
-        for test in sorted(running, key=lambda each: (self._times[each], each)):
+        for test in quick:
             files[test.partition("::")[0]].append(test)
+        rarity: Counter[str] = Counter()
+        for line in mutant.around & covering.keys():
+            rarity.update(dict.fromkeys(covering[line], 1000 // len(covering[line])))
+        rare = sorted(quick, key=lambda each: -rarity[each])
         mixed = [test for row in zip_longest(*files.values()) for test in row if test is not None]
-        first = [test for test in dict.fromkeys(self._killers[_function(mutant)]) if test in running]
-        return list(_within(self._seconds, dict.fromkeys([*first, *mixed]), self._times))
+        near = [test for test in self._killers[_function(mutant)] if test in found]
+        by_turns = [test for pair in zip(rare, mixed, strict=True) for test in pair]
+        return list(_within(self._seconds, dict.fromkeys([*near, *by_turns]), self._times))
 
-    def _start(self, mutant: Mutant, items: list[pytest.Item]) -> int:
+    def _start(self, mutant: Mutant | None, items: list[pytest.Item]) -> int:
         pid = os.fork()
         if pid:
             return pid
         os.setpgid(0, 0)
         _be_quiet()
         self._in_child = True
-        module = importlib.import_module(f"gotato_py.{mutant.module}")
-        mutant.apply()
-        try:
-            code = compile(self._trees[mutant.module], str(KERNEL / f"{mutant.module}.py"), "exec")
-            put_in_place(module, code, mutant.kind)
-        except Exception:  # it cannot even be loaded
-            os._exit(_KILLED)
+        if mutant is not None:
+            module = importlib.import_module(f"gotato_py.{mutant.module}")
+            mutant.apply()
+            try:
+                code = compile(self._trees[mutant.module], str(KERNEL / f"{mutant.module}.py"), "exec")
+                put_in_place(module, code, mutant.kind)
+            except Exception:  # it cannot even be loaded
+                os._exit(_KILLED)
         for item, after in zip(items, [*items[1:], None], strict=True):
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
         os._exit(_LIVED)

@@ -14,6 +14,8 @@ from .errors import ForkedProcess, GotatoError, InvalidState
 from .events import Event, MessageUpdate
 from .result import RunResult
 
+_EXECUTING = "generator already executing"  # what Python says where a generator is entered twice
+
 
 class RunStream(Generic[T_co]):
     """A run that goes on as it is iterated, in the thread that iterates it.
@@ -66,10 +68,9 @@ class RunStream(Generic[T_co]):
         if self._refused is not None:
             raise self._refused
         if self._events.gi_running:
-            text = "this stream is being read: by another thread, or by this one further up its stack"
-            raise InvalidState(text, operation="RunStream")
+            raise _is_being_read()
         run = self._run
-        if run.begun and run.pid != process.id:
+        if run.pid != process.id and run.begun and not run.ended:
             text = "this stream belongs to the process that began it, of which this one is a fork"
             raise ForkedProcess(text, operation="RunStream")
         run.thread = get_ident()
@@ -78,6 +79,10 @@ class RunStream(Generic[T_co]):
         except GotatoError as error:
             self._refused = None if run.begun else error
             raise
+        except ValueError as error:
+            if str(error) != _EXECUTING:
+                raise
+            raise _is_being_read() from None
 
     @property
     def text(self) -> Iterator[str]:
@@ -110,13 +115,13 @@ class RunStream(Generic[T_co]):
         forked child of the process that began the stream it does nothing.
         """
         run = self._run
-        if run.begun and run.pid != process.id:
+        if run.pid != process.id and run.begun:
             return
         run.given_up = True
         try:
             self._events.close()
-        except ValueError:
-            if not self._events.gi_running:  # else in another thread, or further up this one's stack
+        except ValueError as error:
+            if str(error) != _EXECUTING:
                 raise
             run.scope.cancel("the stream was closed")
 
@@ -133,3 +138,8 @@ class RunStream(Generic[T_co]):
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _is_being_read() -> InvalidState:
+    text = "this stream is being read: by another thread, or by this one further up its stack"
+    return InvalidState(text, operation="RunStream")

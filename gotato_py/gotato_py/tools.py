@@ -123,9 +123,9 @@ class Tool(Protocol):
         ...
 
     def execute(self, use: ToolContext[object]) -> object:
-        """Does the work, in the thread of the run or, if it has a time or runs beside others, on a worker thread. `use.arguments` fit the schema.
+        """Does the work, in the thread of the run or, if it has a time or runs beside others, on a worker thread.
 
-        May return text, parts, or data that JSON can say; anything else, and anything raised, is told to the model as
+        `use.arguments` fit the schema. May return text, parts, or data that JSON can say; anything else, and anything raised, is told to the model as
         a failed call. `KeyboardInterrupt` ends the run.
         """
         ...

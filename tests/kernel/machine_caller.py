@@ -5,11 +5,12 @@ from __future__ import annotations
 import signal
 import warnings
 from collections.abc import Generator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from types import FrameType
 from typing import Any
 
 from gotato_py import (
+    AgentClosed,
     AssistantMessage,
     Decision,
     ErrorCode,
@@ -44,7 +45,8 @@ class Outcome:
     `stored` is the transcript before it, where nothing was left to be closed; `killed` whether nobody was left to tell.
     """
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, plan: Plan) -> None:
+        self.plan = plan
         self.stored = world.stored() if world.closed else ""
         self.began = len(world.log)
         self.result: RunResult[Any] | None = None
@@ -57,7 +59,7 @@ class Caller:
     """Runs an agent as its plan says."""
 
     def __init__(self, world: World, plan: Plan, message: Message, answers: Mapping[str, Decision] | None) -> None:
-        self.world, self.plan, self.outcome = world, plan, Outcome(world)
+        self.world, self.plan, self.outcome = world, plan, Outcome(world, plan)
         self._message = message
         self._options: dict[str, Any] = {"timeout": plan.timeout, "output": plan.output, "answers": answers}
 
@@ -134,9 +136,14 @@ class Caller:
 
 
 def carry_out(
-    world: World, plan: Plan, message: Message, answers: Mapping[str, Decision] | None = None
+    world: World,
+    plan: Plan,
+    message: Message,
+    answers: Mapping[str, Decision] | None = None,
+    *,
+    around: AbstractContextManager[None] | None = None,
 ) -> Outcome:
-    """Runs the plan the way it says, and keeps what came out."""
+    """Runs the plan the way it says, within `around`, and keeps what came out."""
     caller = Caller(world, plan, message, answers)
     outcome = caller.outcome
     world.steps.extend(plan.steps)
@@ -146,7 +153,8 @@ def carry_out(
         try:
             with warnings.catch_warnings(record=plan.way == "drop") as told:
                 warnings.simplefilter("always" if plan.way == "drop" else "error")
-                caller.take()
+                with around or nullcontext():
+                    caller.take()
             assert [each.category for each in told or ()] in ([], [ResourceWarning])
         except RunError as error:
             outcome.error, outcome.result = error, error.result
@@ -175,20 +183,22 @@ def _cancelling(world: World) -> Generator[None]:
 # What it is told
 
 
-def judge(world: World, plan: Plan, outcome: Outcome) -> None:
+def judge(world: World, outcome: Outcome) -> None:
     """What the caller is told agrees with the transcript and the log."""
-    error, result = outcome.error, outcome.result
+    error, result, plan = outcome.error, outcome.result, outcome.plan
     run_id = world.run_id if result is None else result.run_id
     problems = [] if result is None and outcome.left else controls(world, run_id, result)
     assert not problems, problems
-    lost = [each for entry in world.log[outcome.began :] if (each := entry.kind) == "interrupt" and entry.value == "worker"]
+    lost = [
+        each for entry in world.log[outcome.began :] if (each := entry.kind) == "interrupt" and entry.value == "worker"
+    ]
     if world.raised and not outcome.left and not (lost and result is not None and not result.ok):
         assert error in world.raised, f"{world.raised} was swallowed: {error!r}, {result}"
     if error in world.raised:
         return
     if error is None or isinstance(error, RunError):
         assert outcome.left or result is not None or plan.way in LEAVING
-    elif isinstance(error, InvalidArgument | InvalidState):
+    elif isinstance(error, InvalidArgument | InvalidState | AgentClosed):
         assert outcome.stored in ("", world.stored()), f"misuse changes nothing: {error}"
     elif isinstance(error, GotatoError):
         assert outcome.stored in ("", world.stored()), f"{error!r} came out of a run that had begun"

@@ -169,7 +169,15 @@ faults = st.one_of(
     _faults(CALLED, [*INTERRUPTS, "cancel", "signal", "thread cancel", "late cancel"]),
     _faults({**CALLED, **COMMITTED}, ["kill"]),
 )
-GRUMBLES = ("agent_start", "turn_start", "message_update", "message_end", "tool_execution_start", "turn_end", "agent_end")
+GRUMBLES = (
+    "agent_start",
+    "turn_start",
+    "message_update",
+    "message_end",
+    "tool_execution_start",
+    "turn_end",
+    "agent_end",
+)
 WAYS = ("run", "run", "checked", "stream", "text", "result", "break", "close", "drop", "left open")
 
 
@@ -186,9 +194,9 @@ asking = st.builds(
     Mood,
     st.sampled_from(range(COUNT)),
     st.just("before_tool"),
-    st.lists(st.sampled_from(["ask", "ask", SAME, "ask for 5 s", "ask for nothing", "block"]), min_size=1, max_size=4).map(
-        tuple
-    ),
+    st.lists(
+        st.sampled_from(["ask", "ask", SAME, "ask for 5 s", "ask for nothing", "block"]), min_size=1, max_size=4
+    ).map(tuple),
 )
 moods = st.one_of(moods_of(list(MOODS)), moods_of(list(MOODS)), moods_of(["before_tool"]), asking)
 offers = st.sampled_from(

@@ -145,7 +145,9 @@ def delivered(world: World, run_id: str) -> list[str]:
         if entry.kind == "event" and entry.value.kind == "control_delivered" and entry.value.run_id == run_id
     ]
     mine = {each.id for each in world.accepted if each.run_id == run_id}
-    appended = [entry.value.id for entry in world.log if entry.kind == "append" and isinstance(entry.value, UserMessage)]
+    appended = [
+        entry.value.id for entry in world.log if entry.kind == "append" and isinstance(entry.value, UserMessage)
+    ]
     wanted = [ident for ident in appended if ident in mine]
     return [] if told == wanted else [f"control_delivered was told of {told}, not of {wanted}"]
 

@@ -106,7 +106,7 @@ class World:
         self.fired: list[str] = []
         self.raised: list[BaseException] = []
         self.threads: list[threading.Thread] = []
-        self.broken_store = False
+        self.broken_store = self.cancelled = False
         self.rewritten = self.wants_output = False
         self.noting = False  # what the log itself asks of the kernel is nothing to interrupt
         self.snapshot: tuple[str, int] | None = None  # what a killed process leaves: the transcript, the log so far
@@ -192,9 +192,10 @@ class World:
         for fault in due:
             self.faults.remove(fault)
         for fault in due:
-            self._happen(fault.action, at)
+            self.happen(fault.action, at)
 
-    def _happen(self, action: str, at: str) -> None:
+    def happen(self, action: str, at: str) -> None:
+        """Something befalls the agent at that place."""
         self.fired.append(action)
         if action in INTERRUPTS:
             self.note("interrupt", at)
@@ -208,7 +209,7 @@ class World:
             return
         match action.split():
             case ["cancel"]:
-                self.agent.cancel("by a callback")
+                self.cancelled = self.agent.cancel("by a callback")
             case ["signal"]:
                 signal.raise_signal(signal.SIGUSR1)
             case ["close"]:
@@ -319,11 +320,11 @@ class World:
 
     def subscribe(self, maxsize: int) -> None:
         """One more listener."""
-        last = self.log[-1].value if self.log and self.log[-1].kind == "event" else None
-        ending = self.agent.status == "running" and isinstance(last, AgentEnd)  # subscribers get that one last
+        events = [entry.value for entry in self.log if entry.kind == "event"]
+        ending = events[-1].run_id if events and isinstance(events[-1], AgentEnd) else ""
         stream = self.agent.subscribe(maxsize)
-        since = len(self.log) - ending
-        self.subscribers.append(Subscriber(stream, self.agent.id, since, watched=self.make.watched))
+        told = Subscriber(stream, self.agent.id, len(self.log), watched=self.make.watched, ending=ending)
+        self.subscribers.append(told)
 
     def expect_busy(self) -> None:
         """A second run is refused while the first goes on, and nothing is committed."""
@@ -369,9 +370,26 @@ class World:
         del self.log[length:]
         self.note("killed", self.run_id)
         self.kept = MemoryTranscript.from_dict(json.loads(stored))
+        self._catch_up()
         self.subscribers.clear()
         self.agent = self.build(self.make)
         return True
+
+    def _catch_up(self) -> None:
+        """Notes what was kept when the process was killed, and not noted any more."""
+        noted = [entry.value.id for entry in self.log if entry.kind == "append"]
+        marked = [entry.value for entry in self.log if entry.kind == "started"]
+        compacted = [entry.value for entry in self.log if entry.kind == "replace"]
+        for compaction in self.kept.compactions[len(compacted) :]:
+            self.note("replace", compaction)
+        for message in self.kept.messages:
+            if message.id not in noted and all(message != each.summary for each in self.kept.compactions):
+                self.note("append", message)
+        for key in self.kept.started:
+            if key not in marked:
+                self.note("started", key)
+        if self.kept.waiting:
+            self.note("waiting", self.kept.waiting)
 
     # Observers, ids
 

@@ -16,7 +16,7 @@ from .laws_of_waiting import YES, assert_invariants, assert_laws, waits_for
 from .stage import Stage
 from .test_case_approvals_cut_off import set_up
 
-STEP = 19 if os.environ.get("HYPOTHESIS_PROFILE", "dev") == "dev" else 1
+STEP = {"dev": 19, "ci": 7}.get(os.environ.get("HYPOTHESIS_PROFILE", "dev"), 1)
 """Every how many lines a run is interrupted; at each of them but in the profile for every day."""
 
 

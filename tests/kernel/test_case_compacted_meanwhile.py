@@ -13,7 +13,7 @@ from .laws_of_waiting import YES, asks
 from .stage import Stage
 from .test_case_points_compact import compacting, last, told, work
 
-STEP = 19 if os.environ.get("HYPOTHESIS_PROFILE", "dev") == "dev" else 1
+STEP = {"dev": 19, "ci": 7}.get(os.environ.get("HYPOTHESIS_PROFILE", "dev"), 1)
 """Every how many lines a run is interrupted; at each of them but in the profile for every day."""
 
 

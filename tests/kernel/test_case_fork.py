@@ -246,6 +246,23 @@ class TestC35WithinARun:
 """
         assert played(tmp_path, program) == ["0 One two three. completed", "True idle"]
 
+    def test_c35_a_stream_that_has_ended(self, tmp_path: Path) -> None:
+        """The child may look at what a stream came to before the fork."""
+        program = """
+    agent = Agent(EchoModel())
+    stream = agent.stream("hello")
+    list(stream)
+
+    def child():
+        assert list(stream) == []
+        stream.close()
+        print(stream.result.text)
+
+    print(fork(child), stream.result.text)
+"""
+        first, second = played(tmp_path, program)
+        assert second == f"0 {first}"
+
     def test_c35_in_a_tool(self, tmp_path: Path) -> None:
         """A tool may fork: a child that ends there, as a worker process does, is none of the run's business."""
         program = """

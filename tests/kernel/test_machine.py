@@ -12,21 +12,15 @@ from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
-import gotato_testkit as kit
 from gotato_py import (
-    Agent,
-    AgentClosed,
     Approve,
     AssistantMessage,
     Decision,
     Deny,
     InvalidArgument,
     Limits,
-    MemoryTranscript,
-    RunStatus,
     UserMessage,
     WaitingCall,
-    check_messages,
     message_to_dict,
 )
 
@@ -34,6 +28,7 @@ from . import machine_foretold as foretold
 from . import machine_laws as laws
 from .machine_caller import Message, Outcome, carry_out, judge
 from .machine_deeds import CONTROLS, INTERRUPTS
+from .machine_nexts import assert_next_run_works, assert_same_agent_goes_on
 from .machine_plans import Plan, makes, plans, questions
 from .machine_tools import workers
 from .machine_world import Fault, Make, World
@@ -60,35 +55,6 @@ def _is_expired(call: WaitingCall) -> bool:
     return call.expires_at is not None
 
 
-def assert_next_run_works(world: World) -> None:
-    """Whatever happened, a run in another process completes, and so does one of the same agent, if it may."""
-    copied = MemoryTranscript.from_dict(json.loads(world.stored()))
-    model = kit.ScriptedModel([kit.say("fine")])
-    assert Agent(model, transcript=copied).run("next").text == "fine"
-    assert check_messages(copied.messages) == []
-    (request,) = model.requests
-    assert check_messages(request.messages) == []
-    assert isinstance(request.messages[-1], UserMessage)
-    assert request.messages[-1].text == "next"
-
-
-def assert_same_agent_goes_on(world: World) -> None:
-    """The agent itself takes the next run; with small limits that may not complete."""
-    if world.agent.status == "closed":
-        with pytest.raises(AgentClosed):
-            world.agent.run("next")
-        world.rebuild(world.make)
-    default = world.make.limits == Limits() and not world.make.sourced
-    plan = Plan(way="run")
-    outcome = carry_out(world, plan, "next")
-    judge(world, plan, outcome)
-    if default:
-        assert world.agent.status == "idle"
-        assert outcome.result is not None
-        assert outcome.result.text == "fine"
-        world.closed = True
-
-
 class Machine(RuleBasedStateMachine):
     """Agents on one transcript, driven by plans."""
 
@@ -113,7 +79,7 @@ class Machine(RuleBasedStateMachine):
             world.rebuild(world.make)
         outcome = carry_out(world, plan, message, answers)
         if not outcome.killed:
-            judge(world, plan, outcome)
+            judge(world, outcome)
         failed = world.store_failed or any(each in INTERRUPTS for each in world.fired) or world.raised
         if outcome.killed or failed or plan.way == "drop":
             world.closed = False
@@ -261,5 +227,3 @@ def test_nobody_watching_changes_nothing(plan: Plan, faults: list[Fault]) -> Non
         said = [message_to_dict(message) for message in world.kept.messages]
         seen.append((said, type(outcome.error), None if outcome.result is None else outcome.result.status))
     assert seen[0] == seen[1]
-
-

@@ -253,7 +253,9 @@ def test_pending_keeps_its_handle() -> None:
 
 def test_tool_result_speaks_for_itself() -> None:
     """A ToolResult may say ok or failed; what only the kernel can know is refused."""
-    assert normalise(ToolResult("c", "failed", "x", error="y")) == Outcome(ToolResultStatus.FAILED, (TextPart("x"),), "y", "")
+    assert normalise(ToolResult("c", "failed", "x", error="y")) == Outcome(
+        ToolResultStatus.FAILED, (TextPart("x"),), "y", ""
+    )
     assert normalise(ToolResult("c", "ok", "x")) == Outcome(ToolResultStatus.OK, (TextPart("x"),), "", "")
     assert "may say ok or failed, not timed_out" in refusal(ToolResult("c", "timed_out"))
 
