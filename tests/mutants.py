@@ -1,6 +1,6 @@
 """The mutants of a module: each is its source with one small fault, and a name that stands in no line number.
 
-What only people read is no fault to make: annotations, docstrings, and text with a space in it.
+What only people read is no fault to make: annotations, docstrings, text with a space in it, an error's `operation`.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def _walk(node: ast.AST, place: _Place) -> Iterator[tuple[Slot, ast.AST, ast.AST
         if field in _UNREAD:
             continue
         for index, child in enumerate(value) if isinstance(value, list) else [(None, value)]:
-            if not isinstance(child, ast.AST) or _is_docstring(child) or _is_prose(child):
+            if not isinstance(child, ast.AST) or _is_for_people(child):
                 continue
             if isinstance(node, ast.Module | ast.ClassDef) and not _is_tried_at_top(node, child):
                 continue
@@ -132,14 +132,16 @@ def _walk(node: ast.AST, place: _Place) -> Iterator[tuple[Slot, ast.AST, ast.AST
             yield from _walk(child, inner)
 
 
-def _is_docstring(node: ast.AST) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-
-
-def _is_prose(node: ast.AST) -> bool:
-    if isinstance(node, ast.JoinedStr):
-        return any(_is_prose(each) for each in node.values)
-    return isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value
+def _is_for_people(node: ast.AST) -> bool:
+    match node:
+        case ast.Expr(ast.Constant()) | ast.keyword("operation"):
+            return True
+        case ast.JoinedStr(values):
+            return any(_is_for_people(each) for each in values)
+        case ast.Constant(str(text)):
+            return " " in text
+        case _:
+            return False
 
 
 def _is_tried_at_top(node: ast.AST, child: ast.AST) -> bool:

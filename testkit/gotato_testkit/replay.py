@@ -81,7 +81,7 @@ class ReplayModel:
     def _take(self, asked: Mapping[str, Any]) -> Mapping[str, Any]:
         if not self._left:
             text = f"the recording has {len(self._lines)} requests, and the model was asked once more"
-            raise self._mismatch(f"{text}; record again, or find out why it is asked again", "")
+            raise self._mismatch(f"{text}; delete the file and record again, or find out why it is asked again", "")
         place = next(iter(self._left))
         difference = first_difference(self._lines[place]["request"], asked)
         if difference and not self._strict:
@@ -91,7 +91,9 @@ class ReplayModel:
         if difference:
             what = f"request {self._asked} differs from line {place + 1} of the recording in {difference}"
             others = "" if self._strict else ", and none that is left is equal to it"
-            raise self._mismatch(f"{what}{others}; record again, or find out what has changed", difference)
+            raise self._mismatch(
+                f"{what}{others}; delete the file and record again, or find out what has changed", difference
+            )
         self._left.remove(place)
         return self._lines[place]
 
@@ -130,7 +132,7 @@ def _line(where: str, written: bytes) -> Mapping[str, Any]:
         version = line["gotato_recording"]
     except (ValueError, KeyError, TypeError):
         raise InvalidArgument(
-            f"{where} is no line of a recording; it may be torn: remove it, or record again"
+            f"{where} is no line of a recording; it may be torn: remove it, or delete the file and record again"
         ) from None
     if version != VERSION:
         raise NotSupported(f"{where} has version {version!r}; this release reads version {VERSION}")

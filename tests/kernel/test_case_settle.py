@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from threading import Semaphore
 
 import pytest
 
 from gotato_py import (
+    Agent,
     AgentEnd,
     AuthenticationFailed,
     Busy,
     Event,
+    EventStream,
     Hooks,
     LimitExceeded,
     Limits,
@@ -23,10 +26,12 @@ from gotato_py import (
     TurnView,
     UserMessage,
 )
-from gotato_testkit import Do, Raise, Step, say
+from gotato_testkit import Do, Raise, ScriptedModel, Step, say
 
+from .callers import Elsewhere
 from .controls import delivered, on
 from .hosts import PATIENCE_S, Host
+from .last_lines import LastLines
 from .laws import assert_laws
 from .stage import Stage
 
@@ -229,6 +234,32 @@ class TestC30TheEnd:
             assert play_in_turns(stage, 10) == 10
             if number % 20 == 0:  # the laws take longer than the runs
                 assert_laws(stage)
+
+
+def test_c30_a_subscriber_runs_before_the_last_step() -> None:
+    """Before any line of the end of a run a subscriber who has seen that end runs the agent, and is not told `Busy`."""
+    number, ran = 0, 0
+    with Elsewhere() as thread:
+        while True:
+            number += 1
+            acts: dict[int, Callable[[], object]] = {}
+            lines, texts = LastLines(acts), list[str]()
+            agent = Agent(ScriptedModel([[*say("One.")[:-1], Do(lines.arm_once), *say()], say("Two.")]))
+            acts[number] = partial(thread.begin, partial(run_after_the_end, agent, agent.subscribe(), texts))
+            with lines.watching():
+                agent.run("yours")
+            if number > lines.count:
+                break
+            thread.join()
+            ran += texts == ["Two."]
+    assert ran > 2
+    assert_laws(Stage(say("Done.")))
+
+
+def run_after_the_end(agent: Agent, stream: EventStream, texts: list[str]) -> None:
+    """Runs the agent, if the stream has the end of a run."""
+    if any(isinstance(event, AgentEnd) for event in iter(lambda: stream.get(timeout=0), None)):
+        texts.append(agent.run("mine").text)
 
 
 def play_in_turns(stage: Stage, rounds: int) -> int:

@@ -6,15 +6,26 @@ import os
 from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
+from threading import Event as Flag
 from typing import Any
 
 import pytest
 
-from gotato_py import Agent, AgentEnd, Event, EventStream, Hooks, InvalidArgument
+from gotato_py import (
+    Agent,
+    AgentEnd,
+    Event,
+    EventStream,
+    Hooks,
+    InvalidArgument,
+    MemoryTranscript,
+    RunRecord,
+    RunResult,
+)
 from gotato_testkit import Do, FakeTool, ScriptedModel, call, say
 
 from .callers import Elsewhere
-from .hosts import Host, in_thread
+from .hosts import PATIENCE_S, Host, in_thread
 from .last_lines import LastLines
 from .laws import assert_laws
 from .stage import Stage
@@ -189,3 +200,62 @@ def crowded(watched: bool) -> tuple[Agent, Coming]:
     observers = [Hooks(observe=lambda event: None)] if watched else []
     agent = Agent(ScriptedModel(STEPS), tools=[FakeTool("a", "a")], extensions=observers)
     return agent, Coming(agent)
+
+
+class HeldAt(MemoryTranscript):
+    """A transcript that holds a run up as it begins, or as its end is recorded."""
+
+    def __init__(self, point: str) -> None:
+        super().__init__()
+        self._point = point
+        self.there, self.go_on = Flag(), Flag()
+
+    def _perhaps(self, point: str) -> None:
+        if point == self._point:
+            self.there.set()
+            assert self.go_on.wait(PATIENCE_S)
+
+    def begin_run(self, run_id: str) -> None:
+        """Is held up before the run has begun."""
+        self._perhaps("begin")
+
+    def end_run(self, record: RunRecord) -> None:
+        """Is held up while the run is settling."""
+        self._perhaps("end")
+
+
+@pytest.mark.parametrize("watched", [True, False], ids=["watched", "unwatched"])
+@pytest.mark.parametrize("point", ["begin", "end"])
+def test_a_run_that_begins_or_ends_as_somebody_joins(point: str, watched: bool) -> None:
+    """Before any line of `subscribe` the run may go on to its end: whoever has joined gets that, once."""
+    number = 0
+    while True:
+        number += 1
+        transcript = HeldAt(point)
+        observers = [Hooks(observe=lambda event: None)] if watched else []
+        agent = Agent(ScriptedModel([say("Done.")]), transcript=transcript, extensions=observers)
+        runner = Host(partial(agent.run, "go"))
+        assert transcript.there.wait(PATIENCE_S)
+        joining: list[bool] = []
+        lines = LastLines({number: partial(let_go, agent, transcript, runner, joining)})
+        with lines.watching():
+            lines.arm_once()
+            stream = agent.subscribe()
+        transcript.go_on.set()
+        assert runner.join().ok
+        got = read(stream)
+        if got:
+            assert_one_run(got)
+        assert got or joining == [False]
+        if number > lines.count:
+            break
+    assert number > 10
+    assert_laws(Stage(say("Done.")))
+
+
+def let_go(agent: Agent, transcript: HeldAt, runner: Host[RunResult[None]], joining: list[bool]) -> None:
+    """Lets the run go on, to its end if nothing holds it up; notes whether this thread is just joining it."""
+    lock: Any = agent._slot._audience(os.getpid()).lock  # the type stubs do not have the method that Condition uses
+    joining.append(lock._is_owned())
+    transcript.go_on.set()
+    runner.thread.join(0.02)

@@ -49,7 +49,9 @@ class TestWrapUp:
 
     def test_cancelled_meanwhile(self) -> None:
         """A run that is cancelled while it wraps up is cancelled, not limited."""
-        stage = Stage(call("ping"), [Do(lambda: stage.cancel()), *say("Well.")], tools=[ping], limits=ONE_TURN)
+        stage = Stage(
+            call("ping"), [Do(lambda: stage.agent.cancel("by the test")), *say("Well.")], tools=[ping], limits=ONE_TURN
+        )
         assert stage.run().status is RunStatus.CANCELLED
         assert_laws(stage)
 

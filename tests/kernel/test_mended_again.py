@@ -16,7 +16,6 @@ from gotato_py import (
     ExtensionFailure,
     Hooks,
     InvalidArgument,
-    InvalidState,
     LimitExceeded,
     Limits,
     MemoryTranscript,

@@ -11,7 +11,7 @@ from gotato_py import Cancelled, DeadlineExceeded, Done, GotatoError, Model, Mod
 from gotato_testkit.clocks import ManualClock
 
 from ._model_streams import ModelSuite
-from ._suite import require
+from ._suite import require, shaped
 
 _ENDED = "once its scope has ended, a stream raises Cancelled or DeadlineExceeded, never anything else (Model.stream)"
 _NO_IDLE_REQUEST = "a scope that had ended before sends nothing (Model.stream)"
@@ -65,7 +65,7 @@ class EndsContract(ModelSuite):
 
     def test_closing_a_stream_ends_it(self) -> None:
         """After `close` nothing comes, closing twice does no harm, and the model answers the next request."""
-        model = self.make()
+        model = shaped(self.make(), "stream")
         stream = model.stream(self.request(), Scope())
         next(stream)
         close = getattr(stream, "close", None)
@@ -86,7 +86,7 @@ class EndsContract(ModelSuite):
 
     def test_a_stream_releases_its_connection(self) -> None:
         """Closed early or read to its end, no stream holds a connection (skipped without `unclosed`)."""
-        model = self.make()
+        model = shaped(self.make(), "stream")
         if self.unclosed(model) is None:
             raise SkipTest("override unclosed() to test that connections are released")
         early, late = model.stream(self.request(), Scope()), model.stream(self.request(), Scope())
@@ -119,7 +119,7 @@ class EndsContract(ModelSuite):
             )
 
     def _refuses(self, scope: Scope, expected: type[GotatoError]) -> None:
-        model = self.make()
+        model = shaped(self.make(), "stream")
         events: list[ModelEvent] = []
         ended = self.bounded(lambda: events.extend(model.stream(self.request(), scope)))
         require(
@@ -136,7 +136,7 @@ class EndsContract(ModelSuite):
         )
 
     def _ends(self, scope: Scope, expected: type[GotatoError], end: Callable[[], object]) -> None:
-        stream = self.make().stream(self.request(), scope)
+        stream = shaped(self.make(), "stream").stream(self.request(), scope)
         next(stream)
         end()
         events: list[ModelEvent] = []

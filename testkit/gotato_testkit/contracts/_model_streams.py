@@ -21,7 +21,7 @@ from gotato_py import (
     collect,
 )
 
-from ._suite import BrokenPromise, Suite, require
+from ._suite import BrokenPromise, Suite, require, shaped
 
 _NONE = frozenset[str]()
 _ONE_DONE = "a stream has exactly one Done, and it is the last event (Model.stream)"
@@ -73,7 +73,7 @@ class StreamsContract(ModelSuite):
 
     def test_a_stream_ends_with_exactly_one_done(self) -> None:
         """One `Done`, and nothing after it."""
-        events = self._events(self.make())
+        events = self._events(shaped(self.make(), "stream"))
         places = [index for index, event in enumerate(events) if isinstance(event, Done)]
         require(
             places == [len(events) - 1],
@@ -86,7 +86,11 @@ class StreamsContract(ModelSuite):
     def test_every_event_is_a_model_event(self) -> None:
         """Nothing else is streamed."""
         strange = sorted(
-            {type(event).__name__ for event in self._events(self.make()) if not isinstance(event, ModelEvent)}
+            {
+                type(event).__name__
+                for event in self._events(shaped(self.make(), "stream"))
+                if not isinstance(event, ModelEvent)
+            }
         )
         require(
             not strange,
@@ -97,7 +101,7 @@ class StreamsContract(ModelSuite):
 
     def test_done_says_how_the_model_stopped(self) -> None:
         """`cancelled` and `error` are what the kernel says of an answer, never what a model says."""
-        ends = [event.stop_reason for event in self._events(self.make()) if isinstance(event, Done)]
+        ends = [event.stop_reason for event in self._events(shaped(self.make(), "stream")) if isinstance(event, Done)]
         require(
             not {StopReason.CANCELLED, StopReason.ERROR}.intersection(ends),
             "Done.stop_reason says why the model stopped; a failure is raised",
@@ -108,7 +112,7 @@ class StreamsContract(ModelSuite):
     def test_an_answer_says_something(self) -> None:
         """`collect` makes a message of the answer."""
         try:
-            collect(self.make(), self.request(), retry=RetryPolicy(max_attempts=1))
+            collect(shaped(self.make(), "stream"), self.request(), retry=RetryPolicy(max_attempts=1))
         except ModelProtocolError:
             pass  # the tests of the stream say more about it
         except EmptyResponse:
@@ -123,7 +127,7 @@ class StreamsContract(ModelSuite):
         asked = self.request()
         messages = list(asked.messages)
         request = ModelRequest(asked.system, messages, asked.tools, asked.options, asked.cache_breakpoints)
-        self._events(self.make(), request)
+        self._events(shaped(self.make(), "stream"), request)
         require(
             messages == list(asked.messages),
             "a request belongs to its caller and stays as it is (ModelRequest)",
@@ -133,7 +137,7 @@ class StreamsContract(ModelSuite):
 
     def test_the_same_request_may_be_sent_again(self) -> None:
         """Each call of `stream` is an attempt of its own: the kernel makes another after a failure."""
-        model = self.make()
+        model = shaped(self.make(), "stream")
         self._events(model)
         again = self._events(model)
         require(
@@ -145,7 +149,7 @@ class StreamsContract(ModelSuite):
 
     def test_optional_attributes_are_of_their_types(self) -> None:
         """`capabilities` is a frozenset of str and `name` a str, if they are there."""
-        model = self.make()
+        model = shaped(self.make(), "stream")
         capabilities: object = getattr(model, "capabilities", _NONE)
         name: object = getattr(model, "name", "")
         require(
@@ -157,7 +161,7 @@ class StreamsContract(ModelSuite):
 
     def test_threads_may_share_the_model(self) -> None:
         """Several streams at a time are each a whole answer."""
-        model = self.make()
+        model = shaped(self.make(), "stream")
         for ended in self.together([lambda: self._events(model)] * 4):
             events = ended.value or []
             require(

@@ -31,6 +31,19 @@ def require(kept: bool, promise: str, *, found: str, remedy: str) -> None:
         raise BrokenPromise(promise, found, remedy)
 
 
+def shaped(made: T, *members: str) -> T:
+    """What `make()` returned, if it is an instance that has these members; each suite looks before it asks for more."""
+    kind = made.__name__ if isinstance(made, type) else type(made).__name__
+    missing = [member for member in members if not hasattr(made, member)]
+    require(
+        not isinstance(made, type) and not missing,
+        f"make() returns an object that has {', '.join(members)}",
+        found=f"the class {kind} itself" if isinstance(made, type) else f"a {kind} without {', '.join(missing)}",
+        remedy="return an instance of it" if isinstance(made, type) else f"write {', '.join(missing)}",
+    )
+    return made
+
+
 class Ended(Generic[T]):
     """How a call came to its end: by a value or an error, or not at all within the time that it had."""
 

@@ -26,7 +26,7 @@ from gotato_testkit.fakes import FakeTool
 from gotato_testkit.scripted import ScriptedModel
 
 from ._histories import batch, every_kind, exact, renewed, settle
-from ._suite import Suite, require
+from ._suite import Suite, require, shaped
 
 _KEPT = "what append has returned is kept, and `messages` shows it last and unchanged (Transcript.append)"
 _VIEW = "`messages` is an immutable view (Transcript.messages)"
@@ -50,7 +50,7 @@ class TranscriptSuite(Suite):
     @contextmanager
     def opened(self) -> Generator[Transcript]:
         """A transcript, closed at the end."""
-        transcript = self.make()
+        transcript = shaped(self.make(), "messages", "started", "waiting", "append", "mark_started", "mark_waiting")
         try:
             yield transcript
         finally:

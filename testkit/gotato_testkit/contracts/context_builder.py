@@ -18,7 +18,7 @@ from gotato_py import (
 from gotato_testkit import strategies as gst
 
 from ._histories import exact, in_request_order
-from ._suite import BrokenPromise, Suite, require
+from ._suite import BrokenPromise, Suite, require, shaped
 
 
 class ContextBuilderContract(Suite):
@@ -132,7 +132,7 @@ class ContextBuilderContract(Suite):
         builders: list[ContextBuilder] | None = None,
     ) -> None:
         def build(messages: list[Message]) -> None:
-            builder, view = self.make(), self.view(messages)
+            builder, view = shaped(self.make(), "build"), self.view(messages)
             if builders is not None:
                 builders.append(builder)
             self._shown = (list(view.messages), list(view.transcript.messages))

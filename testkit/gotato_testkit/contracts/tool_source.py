@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from gotato_py import MemoryTranscript, Tool, ToolSource, ToolSpec, TurnView, UserMessage, Validator, compile_schema
 
-from ._suite import Suite, require
+from ._suite import Suite, require, shaped
 from ._tool_specs import problem_of
 
 
@@ -28,7 +28,7 @@ class ToolSourceContract(Suite):
 
     def test_it_returns_a_sequence(self) -> None:
         """The set holds for a whole turn, so it has to be there at once."""
-        tools: object = self.make().tools(self.view())
+        tools: object = shaped(self.make(), "tools").tools(self.view())
         require(
             isinstance(tools, Sequence) and not isinstance(tools, str),
             "tools(view) returns a sequence of tools (ToolSource.tools)",
@@ -59,7 +59,7 @@ class ToolSourceContract(Suite):
 
     def test_nothing_changes_by_itself(self) -> None:
         """Asked again for the same turn, it offers the same: the tools are part of the cached prefix."""
-        source = self.make()
+        source = shaped(self.make(), "tools")
         first, again = (_specs(source.tools(self.view())) for _ in range(2))
         require(
             first == again,
@@ -70,7 +70,7 @@ class ToolSourceContract(Suite):
 
     def test_threads_may_share_it(self) -> None:
         """Several agents may have one source, each in a thread of its own."""
-        source = self.make()
+        source = shaped(self.make(), "tools")
         expected = _specs(source.tools(self.view()))
         for ended in self.together([lambda: [_specs(source.tools(self.view())) for _ in range(50)]] * 4):
             same = ended.value is not None and all(specs == expected for specs in ended.value)
@@ -82,7 +82,7 @@ class ToolSourceContract(Suite):
             )
 
     def _offered(self) -> list[object]:
-        return list(self.make().tools(self.view()))
+        return list(shaped(self.make(), "tools").tools(self.view()))
 
 
 def _specs(tools: Sequence[Tool]) -> list[ToolSpec | None]:

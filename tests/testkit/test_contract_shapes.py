@@ -1,0 +1,45 @@
+"""A suite looks first whether `make()` gives anything that it could ask."""
+
+from __future__ import annotations
+
+from typing import Any
+from unittest import SkipTest
+
+import pytest
+
+from gotato_py import MemoryTranscript
+from gotato_testkit.contracts import (
+    BrokenPromise,
+    ContextBuilderContract,
+    ModelContract,
+    ToolSourceContract,
+    TranscriptContract,
+)
+from gotato_testkit.contracts._suite import shaped
+
+SUITES = (ContextBuilderContract, ModelContract, ToolSourceContract, TranscriptContract)
+
+
+@pytest.mark.parametrize("suite", SUITES, ids=lambda suite: suite.__name__)
+@pytest.mark.parametrize("made", [None, MemoryTranscript], ids=["nothing", "a class"])
+def test_what_is_nothing_to_ask_is_told_first(suite: Any, made: object) -> None:
+    """Every test of a suite says at once that `make()` returned no instance, and what it has to have."""
+    mine = type("Mine", (suite,), {"make": lambda self: made})()
+    tests = [name for name in dir(mine) if name.startswith("test_")]
+    said: list[str] = []
+    for name in tests:
+        try:
+            getattr(mine, name)()
+        except BrokenPromise as broken:
+            said.append(str(broken))
+        except SkipTest:  # an optional promise that is not claimed
+            continue
+    assert said
+    assert all("make() returns an object that has" in each for each in said), said
+
+
+def test_a_missing_member_is_named() -> None:
+    """What is not written yet is named; what is there passes."""
+    assert isinstance(shaped(MemoryTranscript(), "append"), MemoryTranscript)
+    with pytest.raises(BrokenPromise, match="a MemoryTranscript without vacuum"):
+        shaped(MemoryTranscript(), "append", "vacuum")
