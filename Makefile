@@ -2,7 +2,7 @@
 PYTHON ?= python3
 
 .DEFAULT_GOAL := help
-.PHONY: help venv check test cov bench all
+.PHONY: help venv check test cov api bench all
 
 help:  ## print these targets
 	@sed -n 's/^\([a-z-]*\):.*## */\1\t/p' $(firstword $(MAKEFILE_LIST))
@@ -25,6 +25,9 @@ cov:  ## the test suite under branch coverage, with its threshold
 	$(PYTHON) -m coverage run -m pytest
 	$(PYTHON) -m coverage combine --quiet
 	$(PYTHON) -m coverage report
+
+api:  ## write down what is public (tests/public_api.txt)
+	$(PYTHON) tests/public_api.py
 
 bench:  ## every benchmark, one after another
 	@set -e; for file in benchmarks/bench_*.py; do \

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from enum import Enum
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 PACKAGES = (
@@ -40,8 +41,13 @@ def listing() -> str:
 
 def _package(name: str) -> Iterator[str]:
     module = import_module(name)
-    for each in sorted(module.__all__):
+    public = getattr(module, "__all__", None) or [each for each in vars(module) if _is_own(module, each)]
+    for each in sorted(public):
         yield from _described(each, getattr(module, each))
+
+
+def _is_own(module: ModuleType, name: str) -> bool:
+    return not name.startswith("_") and getattr(getattr(module, name), "__module__", "") == module.__name__
 
 
 def _described(name: str, value: Any) -> Iterator[str]:
@@ -51,10 +57,12 @@ def _described(name: str, value: Any) -> Iterator[str]:
         bases = ", ".join(base.__name__ for base in value.__bases__ if base.__name__ not in {"object", "Generic"})
         yield f"{name}{_signature(value)}" + (f"  < {bases}" if bases else "")
         yield from (f"    {line}" for line in _members(value))
+    elif hasattr(value, "__args__"):
+        yield f"{name}: {_clean(str(value))}"
     elif callable(value):
         yield f"{name}{_signature(value)}"
     else:
-        yield f"{name}: {_clean(str(value)) if hasattr(value, '__args__') else type(value).__name__}"
+        yield f"{name}: {type(value).__name__}"
 
 
 def _members(owner: type) -> Iterator[str]:
@@ -71,6 +79,8 @@ def _members(owner: type) -> Iterator[str]:
 
 
 def _signature(value: Any) -> str:
+    if inspect.isbuiltin(value):  # which versions of Python tell of it differs
+        return "(...)"
     try:
         return _clean(str(inspect.signature(value)))
     except (TypeError, ValueError):
