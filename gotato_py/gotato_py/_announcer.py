@@ -79,12 +79,12 @@ class Announcer:
         self.outbox: deque[Event] | None = deque() if streaming else None
         self._listeners = self._observers if self.outbox is None else (self.outbox.append, *self._observers)
         self.open: dict[str, Any] = {}  # "agent", "turn", "message", the keys of tools: each with its start event
-        self.joined = False  # whether somebody came after agent_start
+        self.joined: bool = False  # whether somebody came after agent_start
         self.last: Event | None = None  # agent_end
-        self.sequence = 0
-        self.turn = 0
-        self.last_told = ""  # the id of the last message that was announced as committed
-        self.left = False  # the stream was closed or dropped at an event
+        self.sequence: int = 0
+        self.turn: int = 0
+        self.last_told: str = ""  # the id of the last message that was announced as committed
+        self.left: bool = False  # the stream was closed or dropped at an event
 
     def emit(self, kind: Callable[..., EventHeader], *fields: Any) -> Event:  # Any: the fields of the kind
         """Makes an event and tells it; the stream gets the last one only when the agent is free (`tell_stream`)."""

@@ -50,7 +50,7 @@ class Answer:
     )
 
     def __init__(self, message_id: str) -> None:
-        self.id = message_id
+        self.id: str = message_id
         self.parts: list[Part] = []
         self.text: list[str] = []
         self.reasoning: list[str] | None = None
@@ -58,10 +58,10 @@ class Answer:
         self.fragments: dict[int, tuple[str, list[str]]] | None = None
         self.usage: Usage = NO_USAGE
         self.done: Done | None = None
-        self.delivered = False
-        self.size = 0
+        self.delivered: bool = False
+        self.size: int = 0
         self.stream: object = None  # the model's, while it is open
-        self.closing = False
+        self.closing: bool = False
 
     def take(self, event: ModelEvent) -> None:
         """Adds one event. Raises `ModelProtocolError` for what is none, and for anything after `Done`."""

@@ -48,20 +48,20 @@ class Job:
         unstarted: Callable[[BaseException], Outcome],
         started_at: float,
     ) -> None:
-        self.call = call
-        self.arguments = arguments
-        self.use = use
-        self.timeout = timeout
-        self.work = work
-        self.unstarted = unstarted  # what it comes to where no thread can be had
-        self.deadline = inf if timeout is None else monotonic() + timeout
-        self.ended = False  # the tool will do nothing more
+        self.call: ToolCall = call
+        self.arguments: str = arguments
+        self.use: ToolContext[object] = use
+        self.timeout: float | None = timeout
+        self.work: Callable[[], Outcome] = work
+        self.unstarted: Callable[[BaseException], Outcome] = unstarted  # what it comes to where no thread can be had
+        self.deadline: float = inf if timeout is None else monotonic() + timeout
+        self.ended: bool = False  # the tool will do nothing more
         self.outcome: Outcome | None = None
         self.raised: BaseException | None = None
         self.stops_at: float | None = None  # when it is given up
-        self.timed_out = False
-        self.given_up = False
-        self.started_at = started_at  # Unix seconds
+        self.timed_out: bool = False
+        self.given_up: bool = False
+        self.started_at: float = started_at  # Unix seconds
         self.thread: Thread | None = None
 
     @property

@@ -43,7 +43,7 @@ class Inbox:
 
     def __init__(self) -> None:
         self._held = _NOTHING
-        self.waits = False  # whether anything ever came: looked at once a turn
+        self.waits: bool = False  # whether anything ever came: looked at once a turn
 
     def open(self) -> None:
         """Takes messages from now on."""

@@ -44,9 +44,9 @@ class Ledger:
     __slots__ = ("count", "history", "last", "size")
 
     def __init__(self) -> None:
-        self.history = RequestHistory()
-        self.count = 0
-        self.size = 0
+        self.history: RequestHistory = RequestHistory()
+        self.count: int = 0
+        self.size: int = 0
         self.last: Message | None = None
 
     def add(self, message: Message) -> None:

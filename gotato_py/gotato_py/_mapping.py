@@ -28,8 +28,14 @@ class FrozenMapping(dict[str, object]):
         raise TypeError("this mapping is read-only; make a new dict from it and change that")
 
     # Refusing is the point: no caller needs the signatures that these have in a dict.
-    __setitem__ = __delitem__ = clear = pop = popitem = __ior__ = _refuse
-    setdefault = update = _refuse  # pyright: ignore[reportAssignmentType]
+    __setitem__: Callable[..., NoReturn] = _refuse
+    __delitem__: Callable[..., NoReturn] = _refuse
+    clear: Callable[..., NoReturn] = _refuse
+    pop: Callable[..., NoReturn] = _refuse
+    popitem: Callable[..., NoReturn] = _refuse
+    __ior__: Callable[..., NoReturn] = _refuse
+    setdefault: Callable[..., NoReturn] = _refuse
+    update: Callable[..., NoReturn] = _refuse
 
     def __hash__(self) -> int:  # type: ignore[override]  # dict has none, but this one cannot change
         return hash_of(self)

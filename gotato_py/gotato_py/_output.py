@@ -56,7 +56,8 @@ class OutputPlan:
     __slots__ = ("_convert", "_spec", "_validate", "schema", "wrapped")
 
     def __init__(self, schema: dict[str, Any], validate: Validator, convert: Convert | None) -> None:
-        made, self.wrapped = as_object(schema)
+        made, wrapped = as_object(schema)
+        self.wrapped: bool = wrapped
         self.schema: Mapping[str, object] = FrozenMapping(made)
         self._validate = validate
         self._convert = convert

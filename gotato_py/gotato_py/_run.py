@@ -26,6 +26,7 @@ from .decisions import Decision
 from .errors import GotatoError, StoreFailure
 from .events import Event, MessageEnd
 from .messages import AssistantMessage, Message, ToolResult, UserMessage
+from .model import ModelOptions
 from .parts import NO_USAGE, StopReason, Usage
 from .records import WaitingCall
 from .result import RunStatus
@@ -74,34 +75,34 @@ class Run:
     ) -> None:
         self._begin_empty()
         clock = setup.clock
-        self.setup = setup
-        self.id = setup.ids("run")
-        self.scope = scope
-        self.deps = deps
-        self.opening = opening
-        self.answers = answers
-        self.output = output
-        self.options = setup.options
+        self.setup: Setup = setup
+        self.id: str = setup.ids("run")
+        self.scope: Scope = scope
+        self.deps: object = deps
+        self.opening: UserMessage | None = opening
+        self.answers: Mapping[str, Decision] | None = answers
+        self.output: Output | None = output
+        self.options: ModelOptions = setup.options
         self.toolset: Toolset = setup.toolset if output is None else output.offer(setup.toolset)
         if output is not None and output.native:
             self.options = replace(setup.options, response_schema=output.plan.schema)
         self.unsaved: dict[str, ToolResult] = {}  # by key: what a tool answered, until that is committed
-        self.announcer = Announcer(setup, self.id, streaming=streaming)
-        self.outbox = self.announcer.outbox
-        self.listening = streaming or bool(setup.points.observe)
-        self.inbox = Inbox()
-        self.ledger = Ledger()
-        self.started_at = clock.monotonic()
-        self.started_time = clock.time()
+        self.announcer: Announcer = Announcer(setup, self.id, streaming=streaming)
+        self.outbox: deque[Event] | None = self.announcer.outbox
+        self.listening: bool = streaming or bool(setup.points.observe)
+        self.inbox: Inbox = Inbox()
+        self.ledger: Ledger = Ledger()
+        self.started_at: float = clock.monotonic()
+        self.started_time: float = clock.time()
         self.repeats: dict[tuple[str, str], tuple[object, int]] = {}
         self.committed: list[Message] = []
         self.executing: dict[str, tuple[str, float]] = {}  # by key: the tools that run, their names and starts
         self.waiting: dict[str, WaitingCall] = {}  # by key: the open calls that wait, answered ones too
-        self.ended_at = self.started_at
-        self.thread = get_ident()
-        self.pid = getpid()
+        self.ended_at: float = self.started_at
+        self.thread: int = get_ident()
+        self.pid: int = getpid()
         self.charged: deque[Usage] = deque()
-        self.over = Scope(clock=clock)
+        self.over: Scope = Scope(clock=clock)
 
     def _begin_empty(self) -> None:
         """What every run begins with."""
@@ -122,25 +123,25 @@ class Run:
         self.undelivered: tuple[UserMessage, ...] = ()
         self.usage: Usage = NO_USAGE
         self.turn_usage: Usage = NO_USAGE
-        self.stop_reason = StopReason.NONE
-        self.stopped_by = ""
-        self.last_before = ""
-        self.turn = 0
-        self.turn_mark = 0  # how many messages were committed before this turn
-        self.turn_started = 0.0
-        self.tool_calls = 0
-        self.model_s = 0.0
-        self.tool_s = 0.0
-        self.cut = 0
-        self.vetoes = 0
-        self.compactions = 0
-        self.leaves_open = False  # whether this run, should it end now, leaves open what waits
-        self.settling = False
-        self.given_up = False
-        self.begun = False
-        self.ended = False
-        self.recorded = False
-        self.interrupted = False
+        self.stop_reason: StopReason = StopReason.NONE
+        self.stopped_by: str = ""
+        self.last_before: str = ""
+        self.turn: int = 0
+        self.turn_mark: int = 0  # how many messages were committed before this turn
+        self.turn_started: float = 0.0
+        self.tool_calls: int = 0
+        self.model_s: float = 0.0
+        self.tool_s: float = 0.0
+        self.cut: int = 0
+        self.vetoes: int = 0
+        self.compactions: int = 0
+        self.leaves_open: bool = False  # whether this run, should it end now, leaves open what waits
+        self.settling: bool = False
+        self.given_up: bool = False
+        self.begun: bool = False
+        self.ended: bool = False
+        self.recorded: bool = False
+        self.interrupted: bool = False
 
     def is_abandoned(self) -> bool:
         """Whether nothing will ever go on with this run."""

@@ -33,17 +33,17 @@ class Bounds:
     )  # fmt: skip
 
     def __init__(self, limits: Limits) -> None:
-        self.turns = _number(limits.max_turns)
+        self.turns: float = _number(limits.max_turns)
         none = limits.max_repeated_calls == 0 or limits.max_parallel_tools == 0
         self.calls = 0 if none else _number(limits.max_tool_calls)
-        self.messages = _number(limits.max_messages)
-        self.transcript_bytes = _number(limits.max_transcript_bytes)
-        self.answer_bytes = _number(limits.max_message_bytes)
-        self.counts_tokens = limits.max_total_tokens is not None
-        self.parallel = _number(limits.max_parallel_tools)
-        self.workers = self.parallel > 1 or limits.tool_timeout is not None
+        self.messages: float = _number(limits.max_messages)
+        self.transcript_bytes: float = _number(limits.max_transcript_bytes)
+        self.answer_bytes: float = _number(limits.max_message_bytes)
+        self.counts_tokens: bool = limits.max_total_tokens is not None
+        self.parallel: float = _number(limits.max_parallel_tools)
+        self.workers: bool = self.parallel > 1 or limits.tool_timeout is not None
         nearest = min(_number(limits.max_tool_result_bytes), self.answer_bytes)
-        self.result_bytes = None if nearest == inf else int(nearest)
+        self.result_bytes: int | None = None if nearest == inf else int(nearest)
 
 
 def _number(limit: int | None) -> float:

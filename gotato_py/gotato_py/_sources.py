@@ -28,8 +28,8 @@ class Sources:
         for each in given:
             if isinstance(each, BoundTool):
                 add_tool(fixed, each, "Agent.tools")
-        self.fixed = Toolset(fixed) if fixed else NO_TOOLS
-        self.changes = len(fixed) != len(given)
+        self.fixed: Toolset = Toolset(fixed) if fixed else NO_TOOLS
+        self.changes: bool = len(fixed) != len(given)
 
     def ask(self, view: TurnView, last: Asked | None, interrupts: tuple[type[BaseException], ...]) -> Asked:
         """The tools now; `last` itself where they are still those. A tool that came the last time is not bound again.
@@ -68,10 +68,10 @@ class Asked:
     __slots__ = ("bound", "by_identity", "offers", "toolset")
 
     def __init__(self, offers: list[tuple[object, ...]]) -> None:
-        self.offers = offers  # kept, so that an identity stays that of its object
+        self.offers: list[tuple[object, ...]] = offers  # kept, so that an identity stays that of its object
         self.bound: dict[str, BoundTool] = {}
         self.by_identity: dict[int, BoundTool] = {}
-        self.toolset = NO_TOOLS
+        self.toolset: Toolset = NO_TOOLS
 
 
 def _are_same(old: tuple[object, ...], new: tuple[object, ...]) -> bool:

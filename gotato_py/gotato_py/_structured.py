@@ -21,10 +21,10 @@ class Output:
     __slots__ = ("correction", "corrections", "native", "plan", "read")
 
     def __init__(self, plan: OutputPlan, *, native: bool) -> None:
-        self.plan = plan
-        self.native = native
+        self.plan: OutputPlan = plan
+        self.native: bool = native
         self.read: Read | None = None
-        self.corrections = 0
+        self.corrections: int = 0
         self.correction: UserMessage | None = None
 
     def offer(self, toolset: Toolset) -> Toolset:

@@ -53,7 +53,7 @@ class Toolset:
 
     def __init__(self, by_name: Mapping[str, BoundTool], more: Sequence[ToolSpec] = ()) -> None:
         self._by_name = by_name
-        self.specs = sorted_tools([*(each.spec for each in by_name.values()), *more])
+        self.specs: tuple[ToolSpec, ...] = sorted_tools([*(each.spec for each in by_name.values()), *more])
 
     def __contains__(self, name: str) -> bool:
         return name in self._by_name

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
-from typing import Any, Protocol, overload
+from typing import Any, ClassVar, Protocol, overload
 
 from ._fields import Text, field, mapping, wrong
 from ._guards import is_sequence
@@ -97,7 +97,7 @@ class FullHistory:
         return "full_history"
 
 
-full_history = FullHistory()
+full_history: FullHistory = FullHistory()
 
 
 class TailedMessages(Sequence[Message]):
@@ -131,7 +131,7 @@ class TailedMessages(Sequence[Message]):
     def __eq__(self, other: object) -> bool:
         return tuple(self) == tuple(other) if is_sequence(other) else NotImplemented
 
-    __hash__ = None  # type: ignore[assignment]  # equal to lists, which have no hash either
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]  # equal to lists, which have no hash either
 
     def __repr__(self) -> str:
         return repr(tuple(self))

@@ -79,7 +79,7 @@ class GotatoError(Exception):
         )
         self.cause = cause
         if cause is not None:
-            self.__cause__ = cause
+            self.__cause__: BaseException | None = cause
 
     def __str__(self) -> str:
         return self.message or self.code.value.replace("_", " ")

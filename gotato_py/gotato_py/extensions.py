@@ -107,10 +107,10 @@ class Extension:
     __slots__ = ("advisory", "logged", "name", "offers")
 
     def __init__(self, name: str, advisory: bool, offers: Mapping[str, Callable[..., Any]]) -> None:
-        self.name = name
-        self.advisory = advisory
-        self.offers = offers
-        self.logged = False
+        self.name: str = name
+        self.advisory: bool = advisory
+        self.offers: Mapping[str, Callable[..., Any]] = offers
+        self.logged: bool = False
 
 
 class Hook:
@@ -119,9 +119,9 @@ class Hook:
     __slots__ = ("call", "extension", "point")
 
     def __init__(self, extension: Extension, point: str, call: Callable[..., Any]) -> None:
-        self.extension = extension
-        self.point = point
-        self.call = call
+        self.extension: Extension = extension
+        self.point: str = point
+        self.call: Callable[..., Any] = call
 
 
 class Points:

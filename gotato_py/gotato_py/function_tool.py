@@ -30,7 +30,7 @@ class ArgumentsRejected(GotatoError):
     """
 
     code = ErrorCode.INVALID_ARGUMENT
-    facts = ("violation",)
+    facts: tuple[str, ...] = ("violation",)
 
     def __init__(
         self, message: str = "", *, violation: SchemaViolation, **common: Any
@@ -72,7 +72,7 @@ class FunctionTool(Generic[P, R]):
             raise InvalidArgument("tool: a lambda has no name to call it by; give one: tool(name=...)")
         self._function: Callable[..., R] = function
         self._unbound = self._plan.is_method
-        self.spec = self._plan.spec(name or own)
+        self.spec: ToolSpec = self._plan.spec(name or own)
         if description or effect != ToolEffect.UNSPECIFIED or sequential or timeout is not None:
             changes = {"effect": effect, "sequential": sequential, "timeout": timeout}
             self.spec = replace(self.spec, description=description or self._plan.description, **changes)

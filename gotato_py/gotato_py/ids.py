@@ -31,6 +31,6 @@ class RandomIds:
         return f"{self._prefixes[kind]}{self._next():x}"
 
 
-random_ids = RandomIds()
+random_ids: RandomIds = RandomIds()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=random_ids.renew)

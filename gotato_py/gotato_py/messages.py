@@ -14,7 +14,7 @@ from .parts import NO_USAGE, Part, StopReason, TextPart, ToolCall, ToolResultSta
 PartsLike = str | Part | Sequence[Part | str]
 """What a message takes for its parts: a str, one part, or a sequence of them."""
 
-EXECUTED = {
+EXECUTED: Mapping[str, bool | None] = {
     "ok": True,
     "failed": True,
     "not_run": False,

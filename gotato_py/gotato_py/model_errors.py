@@ -34,7 +34,7 @@ class ModelError(GotatoError):
     ) -> None:
         known = self.retried_by_default if retryable is None else retryable
         super().__init__(message, operation=operation, retryable=known, details=details, cause=cause)
-        self.retry_after = _seconds(type(self).__name__, retry_after)
+        self.retry_after: float | None = _seconds(type(self).__name__, retry_after)
         self.status = status
         self.provider = provider
         self.request_id = request_id

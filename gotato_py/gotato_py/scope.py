@@ -33,8 +33,8 @@ class SystemClock:
 
     __slots__ = ()
 
-    monotonic = staticmethod(time.monotonic)
-    time = staticmethod(time.time)
+    monotonic: staticmethod[[], float] = staticmethod(time.monotonic)
+    time: staticmethod[[], float] = staticmethod(time.time)
 
     def wait(self, scope: Scope, seconds: float) -> bool:
         """Waits on a lock that the scope's end releases: interruptible by `cancel` from threads and signal handlers."""

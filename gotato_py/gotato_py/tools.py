@@ -51,15 +51,15 @@ class ToolContext(Generic[D]):
         on_progress: Callable[[str], None] = drop_progress,
         on_charge: Callable[[Usage], None] = drop_usage,
     ) -> None:
-        self.name = name
+        self.name: str = name
         self._arguments = arguments
-        self.run_id = run_id
-        self.turn = turn
-        self.call_id = call_id
-        self.key = key
-        self.index = index
-        self.effect = effect
-        self.scope = Scope() if scope is None else scope
+        self.run_id: str = run_id
+        self.turn: int = turn
+        self.call_id: str = call_id
+        self.key: str = key
+        self.index: int = index
+        self.effect: ToolEffect = effect
+        self.scope: Scope = Scope() if scope is None else scope
         self.deps: D = deps  # type: ignore[assignment]  # left out, D is None
         self._on_progress = on_progress
         self._on_charge = on_charge
@@ -125,8 +125,8 @@ class Tool(Protocol):
     def execute(self, use: ToolContext[object]) -> object:
         """Does the work, in the thread of the run or, if it has a time or runs beside others, on a worker thread.
 
-        `use.arguments` fit the schema. May return text, parts, or data that JSON can say; anything else, and anything raised, is told to the model as
-        a failed call. `KeyboardInterrupt` ends the run.
+        `use.arguments` fit the schema. May return text, parts, or data that JSON can say; anything else, and anything
+        raised, is told to the model as a failed call. `KeyboardInterrupt` ends the run.
         """
         ...
 

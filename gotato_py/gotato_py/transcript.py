@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, Protocol, Self, TypeVar, overload
+from typing import Any, ClassVar, Protocol, Self, TypeVar, overload
 
 from ._fields import wrong
 from ._guards import is_array, is_mapping
@@ -59,7 +59,7 @@ class MessageView(Sequence[Message]):
             return len(self) == len(other) and all(mine == theirs for mine, theirs in zip(self, other, strict=True))
         return NotImplemented
 
-    __hash__ = None  # type: ignore[assignment]  # equal to lists, which have no hash either
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]  # equal to lists, which have no hash either
 
     def __repr__(self) -> str:
         return f"MessageView({list(self)!r})"

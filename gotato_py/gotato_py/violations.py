@@ -40,9 +40,9 @@ class Failure:
     __slots__ = ("expected", "got", "of_constant", "steps")
 
     def __init__(self, expected: str, got: str, *steps: object) -> None:
-        self.expected = expected
-        self.got = got
-        self.of_constant = False
+        self.expected: str = expected
+        self.got: str = got
+        self.of_constant: bool = False
         self.steps: list[object] = list(steps)
 
     def violation(self) -> SchemaViolation:
