@@ -2,7 +2,7 @@
 PYTHON ?= python3
 
 .DEFAULT_GOAL := help
-.PHONY: help venv check test cov api bench all
+.PHONY: help venv check types test cov api bench all
 
 help:  ## print these targets
 	@sed -n 's/^\([a-z-]*\):.*## */\1\t/p' $(firstword $(MAKEFILE_LIST))
@@ -16,6 +16,13 @@ check:  ## lint, formatting and types (ruff, mypy, pyright)
 	$(PYTHON) -m ruff format --check .
 	$(PYTHON) -m mypy
 	$(PYTHON) -m pyright --pythonpath "$$($(PYTHON) -c 'import sys; print(sys.executable)')"
+	$(PYTHON) -m pyright --pythonpath "$$($(PYTHON) -c 'import sys; print(sys.executable)')" --verifytypes gotato_py --ignoreexternal >/dev/null \
+		|| { echo "gotato_py has public names without a type: make types tells which" >&2; exit 1; }
+
+types:  ## how complete the types of each package are, by pyright
+	@for package in gotato_py gotato_gateway gotato_session gotato_toolregistry gotato_testkit gotato_cli; do \
+		$(PYTHON) -m pyright --pythonpath "$$($(PYTHON) -c 'import sys; print(sys.executable)')" --verifytypes $$package --ignoreexternal || exit 1; \
+	done
 
 test:  ## the test suite
 	$(PYTHON) -m pytest

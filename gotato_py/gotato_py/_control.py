@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ._bounds import check_room
+from ._bounds import check_room, check_turn
 from ._hooks import before_settle
 from ._inbox import CONTROL, FOLLOW_UP, STEER
 from ._ledger import size_of
@@ -47,7 +47,7 @@ def _deliver(run: Run, control: str) -> bool:
     if message is None:
         return False
     run.scope.check()
-    check_room(run, size_of(message))
+    _check_answer_follows(run, message)
     run.commit_user(_marked(message, control))
     run.inbox.end_delivery()
     if run.listening:
@@ -64,10 +64,17 @@ def _is_vetoed(run: Run) -> bool:
     message = before_settle(run)
     if message is None:
         return False
-    check_room(run, size_of(message))
+    _check_answer_follows(run, message)
     identified = message if message.id else replace(message, id=run.setup.ids("message"))
     run.commit_user(_marked(identified, "before_settle"))
     return True
+
+
+def _check_answer_follows(run: Run, message: UserMessage) -> None:
+    """Ends the run where the message cannot be committed, or no turn is left to answer it in: then it stays queued."""
+    check_room(run, size_of(message))
+    if not run.setup.limits.wrap_up:  # what wraps up would answer it
+        check_turn(run)
 
 
 def _marked(message: UserMessage, control: str) -> UserMessage:

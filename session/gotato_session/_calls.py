@@ -15,7 +15,7 @@ class OpenCalls:
     __slots__ = ("_unnamed", "count")
 
     def __init__(self) -> None:
-        self.count = 0
+        self.count: int = 0
         self._unnamed: set[str] = set()  # the keys that no result has named
 
     def takes(self, result: ToolResult) -> bool:

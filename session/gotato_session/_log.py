@@ -27,7 +27,7 @@ class Log:
     __slots__ = ("_entries", "_metadata", "_name", "_pid", "_state", "closed")
 
     def __init__(self, name: str, metadata: Mapping[str, str]) -> None:
-        self.closed = False
+        self.closed: bool = False
         self._name = name
         self._metadata = metadata
         self._entries: dict[int, Entry] = {}  # by number, from 1

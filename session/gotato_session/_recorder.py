@@ -31,7 +31,7 @@ class Recorder:
         if max_bytes is not None and (type(max_bytes) is not int or max_bytes < 0):
             raise InvalidArgument("record: max_bytes must be None or an int of at least 0")
         self._left = inf if max_bytes is None else max_bytes
-        self.dropped = 0
+        self.dropped: int = 0
 
     def observe(self, event: Event) -> None:
         """Keeps the event, if it is of one of the kinds and there is room for it."""

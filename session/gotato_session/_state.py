@@ -33,16 +33,17 @@ class State:
     )  # fmt: skip
 
     def __init__(self, metadata: Mapping[str, str]) -> None:
-        self.applied = 0
-        self.history = self.context = MemoryTranscript()
-        self.calls = OpenCalls()
+        self.applied: int = 0
+        self.history: MemoryTranscript = MemoryTranscript()
+        self.context: MemoryTranscript = self.history
+        self.calls: OpenCalls = OpenCalls()
         self.started: set[str] = set()
         self.ids: set[str] = set()
-        self.last_id = ""
+        self.last_id: str = ""
         self.runs: list[RunRecord] = []
         self.run_ids: set[str] = set()
-        self.usage = Usage()
-        self.values = dict(metadata)
+        self.usage: Usage = Usage()
+        self.values: dict[str, str] = dict(metadata)
         self.labels: dict[str, str] = {}
         self.events: list[str] = []
 

@@ -55,7 +55,7 @@ class FakeTool:
     ) -> None:
         if any(isinstance(value, Wait) for value in returns):
             raise InvalidArgument("FakeTool.returns takes no Wait, which returns nothing; use Do(…)")
-        self.spec = ToolSpec(
+        self.spec: ToolSpec = ToolSpec(
             name,
             description,
             {"type": "object"} if schema is None else schema,

@@ -25,9 +25,9 @@ class Fault:
             raise InvalidArgument("Fault.number counts from 1")
         if not isinstance(error, BaseException):
             raise InvalidArgument(f"Fault.error must be an exception, not {type(error).__name__}")
-        self.operation = operation
-        self.number = number
-        self.error = error
+        self.operation: str = operation
+        self.number: int = number
+        self.error: BaseException = error
 
     def __repr__(self) -> str:
         return f"Fault({self.operation!r}, {self.number}, {self.error!r})"
@@ -44,7 +44,7 @@ class FaultPlan:
     __slots__ = ("faults",)
 
     def __init__(self, faults: Iterable[Fault] = ()) -> None:
-        self.faults = tuple(faults)
+        self.faults: tuple[Fault, ...] = tuple(faults)
 
     def __call__(self, operation: str, number: int) -> BaseException | None:
         for fault in self.faults:

@@ -46,7 +46,7 @@ class ScriptedModel:
         heed_scope: bool = True,
     ) -> None:
         self.name = name
-        self.capabilities = frozenset(capabilities)
+        self.capabilities: frozenset[str] = frozenset(capabilities)
         self.heed_scope = heed_scope
         if isinstance(steps, Answer | str | Raise | Stall | Do | Wait | Return):
             raise InvalidArgument("ScriptedModel.steps must be a list of steps; put the one step into a list")

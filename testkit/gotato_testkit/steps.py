@@ -22,7 +22,7 @@ class Raise:
         is_error = isinstance(error, BaseException) or (isinstance(error, type) and issubclass(error, BaseException))
         if not is_error:
             raise InvalidArgument(f"Raise.error must be an exception, not {type(error).__name__}")
-        self.error = error
+        self.error: BaseException | type[BaseException] = error
 
     def __repr__(self) -> str:
         return f"Raise({self.error!r})"
@@ -49,7 +49,7 @@ class Do:
     def __init__(self, fn: Callable[[], object]) -> None:
         if not callable(fn):
             raise InvalidArgument(f"Do.fn must be callable without arguments, not {type(fn).__name__}")
-        self.fn = fn
+        self.fn: Callable[[], object] = fn
 
     def __repr__(self) -> str:
         return f"Do({getattr(self.fn, '__name__', type(self.fn).__name__)})"
@@ -61,7 +61,7 @@ class Wait:
     __slots__ = ("seconds",)
 
     def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
+        self.seconds: float = seconds
 
     def __repr__(self) -> str:
         return f"Wait({self.seconds})"
@@ -73,7 +73,7 @@ class RaiseOnClose:
     __slots__ = ("error",)
 
     def __init__(self, error: BaseException) -> None:
-        self.error = error
+        self.error: BaseException = error
 
     def __repr__(self) -> str:
         return f"RaiseOnClose({self.error!r})"
@@ -85,7 +85,7 @@ class Return:
     __slots__ = ("value",)
 
     def __init__(self, value: object) -> None:
-        self.value = value
+        self.value: object = value
 
     def __repr__(self) -> str:
         return f"Return({self.value!r})"

@@ -31,7 +31,8 @@ from .machine_deeds import Untyped
 from .machine_fakes import open_calls
 from .machine_plans import Plan
 from .machine_promises import controls, delivered
-from .machine_world import Entry, World
+from .machine_words import Entry
+from .machine_world import World
 
 LIMITS = frozenset(Limits.__match_args__) | {"max_tokens"}
 UNRULY = (SystemExit, GeneratorExit, MemoryError, Untyped)
@@ -96,9 +97,9 @@ class Caller:
                 try:
                     self._leave(stream)
                     if outcome.left and self.world.agent.status == "running":
-                        self.world.expect_busy()
-                        self.world.control("steer")
-                        self.world.control("subscribe")
+                        self.world.hosts.expect_busy()
+                        self.world.hosts.control("steer")
+                        self.world.hosts.control("subscribe")
                 finally:
                     stream.close()
                 outcome.result = self._result_of(stream)

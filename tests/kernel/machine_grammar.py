@@ -8,7 +8,7 @@ from typing import Any
 
 from gotato_py import Event, StopReason, UserMessage
 
-from .machine_world import Entry
+from .machine_words import Entry
 
 FREE = ("extension_failed", "session_compacted", "context_built", "model_retry", "rate_limits")
 """What may come anywhere in a run."""

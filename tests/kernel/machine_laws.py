@@ -25,7 +25,8 @@ from .machine_fakes import open_calls
 from .machine_grammar import events, torn_runs
 from .machine_promises import answers, gates, guardrails, order, subscriptions
 from .machine_tools import settle
-from .machine_world import Entry, Make, World
+from .machine_words import Entry, Make
+from .machine_world import World
 
 INCOMPLETE = (StopReason.MAX_TOKENS, StopReason.CANCELLED, StopReason.ERROR)
 

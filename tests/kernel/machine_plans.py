@@ -43,7 +43,7 @@ from gotato_py import (
 
 from .machine_deeds import CONTROLS, DEEDS, INTERRUPTS, RAISES, RETURNS, UNFINISHED, WAITS, Untyped
 from .machine_extensions import COMMON, COUNT, MOODS, SAME, Mood
-from .machine_world import Fault, Make
+from .machine_words import Fault, Make
 
 
 def ask(name: str, arguments: object, ident: str = "c1") -> ToolCallReady:

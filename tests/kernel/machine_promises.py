@@ -7,7 +7,8 @@ from collections.abc import Collection, Sequence
 from gotato_py import Approve, RunResult, UserMessage
 
 from .machine_extensions import ADVISORY, Asked
-from .machine_world import Entry, World
+from .machine_words import Entry
+from .machine_world import World
 
 GOING_IN = ("before_run", "before_turn", "before_tool")
 COMING_OUT = ("check_answer", "after_tool", "should_stop")
@@ -117,11 +118,11 @@ def controls(world: World, run_id: str, result: RunResult[object] | None) -> lis
     """What was accepted for a run was delivered by it, withdrawn, or is in its result; in order, and once."""
     began = next((at for at, entry in enumerate(world.log) if entry.kind == "begin_run" and entry.value == run_id), 0)
     appended = [entry.value.id for entry in world.log[began:] if entry.kind == "append"]
-    mine = [each for each in world.accepted if each.run_id == run_id]
+    mine = [each for each in world.hosts.accepted if each.run_id == run_id]
     undelivered = [] if result is None else [message.id for message in result.undelivered]
     problems: list[str] = []
     for each in mine:
-        ends = appended.count(each.id), each.id in world.withdrawn, undelivered.count(each.id)
+        ends = appended.count(each.id), each.id in world.hosts.withdrawn, undelivered.count(each.id)
         if sum(ends) > 1 or (result is not None and sum(ends) != 1):
             problems.append(f"{each} was delivered, withdrawn, undelivered: {ends}")
     ids = {each.id for each in mine}
@@ -144,7 +145,7 @@ def delivered(world: World, run_id: str) -> list[str]:
         for entry in world.log
         if entry.kind == "event" and entry.value.kind == "control_delivered" and entry.value.run_id == run_id
     ]
-    mine = {each.id for each in world.accepted if each.run_id == run_id}
+    mine = {each.id for each in world.hosts.accepted if each.run_id == run_id}
     appended = [
         entry.value.id for entry in world.log if entry.kind == "append" and isinstance(entry.value, UserMessage)
     ]
@@ -155,7 +156,7 @@ def delivered(world: World, run_id: str) -> list[str]:
 def subscriptions(world: World, torn: Collection[str]) -> list[str]:
     """Every subscriber saw what an observer saw, and the end of each run once."""
     problems: list[str] = []
-    for subscriber in world.subscribers:
+    for subscriber in world.hosts.subscribers:
         subscriber.read()
         since = world.log[subscriber.since :]
         begun = {entry.value for entry in since if entry.kind == "begin_run"}

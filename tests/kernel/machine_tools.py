@@ -6,15 +6,15 @@ import signal
 import threading
 import time
 from collections.abc import Callable
-from typing import Any, Protocol, cast
+from typing import Protocol, cast
 
 import gotato_testkit as kit
 from gotato_py import Agent, Tool, ToolContext, ToolSpec, Usage
 
 from .machine_deeds import CONTROLS, INTERRUPTS, RAISES, RETURNS
+from .machine_hosts import Hosts
+from .machine_words import BOUND, Make
 
-BOUND = 5.0
-"""Seconds after which a tool that hangs goes on, should nobody release it."""
 SHORT = 0.03
 """Seconds that a tool hangs where nothing would give it up."""
 SCHEMA = {
@@ -32,7 +32,8 @@ class Employing(Protocol):
     clock: kit.ManualClock
     main: int
     raised: list[BaseException]
-    make: Any  # a Make, of the module that imports this one
+    make: Make
+    hosts: Hosts
 
     def note(self, kind: str, value: object) -> None:
         """Writes a line of the log."""
@@ -42,30 +43,24 @@ class Employing(Protocol):
         """Called wherever the kernel calls out."""
         ...
 
-    def control(self, action: str) -> None:
-        """What anybody may do to an agent."""
-        ...
-
-    def expect_busy(self) -> None:
-        """A second run is refused."""
-        ...
-
 
 class Tools:
-    """All tools of a world: `fixed` ones, and those that a source gives."""
+    """The tools of a world's agents, and what they wait for."""
 
     def __init__(self, world: Employing) -> None:
         self._world = world
         self._held = threading.Event()  # what tools that hang wait for
         self._ended = threading.Condition()
         self._count = 0
-        self.fixed: tuple[object, ...] = (
-            Act(self, "act"),
-            Act(self, "slow", timeout=0.01),
-            Act(self, "solo", sequential=True),
-            self.add,
-        )
-        self.changing: tuple[Tool, ...] = (Act(self, "extra"), Act(self, "other", timeout=1.0))
+
+    def fixed(self, make: Make) -> tuple[object, ...]:
+        """Those that an agent always has."""
+        slow = Act(self, "slow", timeout=None if make.steady else 0.01)
+        return Act(self, "act"), slow, Act(self, "solo", sequential=True), self.add
+
+    def changing(self, make: Make) -> tuple[Tool, ...]:
+        """Those that its source may give."""
+        return Act(self, "extra"), Act(self, "other", timeout=None if make.steady else 1.0)
 
     def add(self, a: int, b: int, use: ToolContext[object]) -> int:
         """Adds two numbers."""
@@ -102,13 +97,13 @@ class Tools:
         if do in RETURNS:
             return RETURNS[do]()
         if do in CONTROLS:
-            world.control(do)
+            world.hosts.control(do)
             return do
         if do in INTERRUPTS and (here or do != "ctrl-c"):
             self._interrupt(INTERRUPTS[do], "tool" if here else "worker")
         match do:
             case "busy":
-                world.expect_busy()
+                world.hosts.expect_busy()
             case "cancel":
                 world.agent.cancel("by a tool")
             case "close":

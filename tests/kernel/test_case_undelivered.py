@@ -18,11 +18,15 @@ from gotato_py import (
     Message,
     RunResult,
     RunStatus,
+    TurnView,
+    Usage,
     UserMessage,
 )
+from gotato_py._value import replace
 from gotato_testkit import Do, FakeTool, ManualClock, Raise, Step, call, say
 
 from .controls import delivered, on
+from .last_lines import LastLines
 from .laws import assert_laws
 from .stage import Stage
 
@@ -106,6 +110,41 @@ class TestC29BeforeDelivery:
         assert (result.status, len(result.undelivered)) == (status, 1)
         assert stage.history == ["U do it", "A One. end_turn"]
         assert_laws(stage, again=status is not RunStatus.LIMITED)
+
+    @pytest.mark.parametrize("limit", ["max_turns", "max_total_tokens"])
+    @pytest.mark.parametrize("control", ["steer", "follow_up"])
+    def test_c29_with_no_turn_left(self, control: str, limit: str) -> None:
+        """Where no turn or token is left to answer it in, a message stays queued and the run is limited."""
+        queue = Do(lambda: getattr(stage.agent, control)("and then?"))
+        limits = replace(Limits(), **{limit: 1})
+        stage = Stage([*say("One.")[:-1], queue, *say(usage=Usage(5, 5))], limits=limits)
+        result = stage.run()
+        assert (result.status, result.text) == (RunStatus.LIMITED, "One.")
+        assert [each.text for each in result.undelivered] == ["and then?"]
+        assert stage.history == ["U do it", "A One. end_turn"]
+        assert_laws(stage, again=limit == "max_turns")
+
+    @pytest.mark.parametrize("control", ["steer", "follow_up"])
+    def test_c29_with_a_last_word_left(self, control: str) -> None:
+        """With `wrap_up` it is delivered, and the request that wraps up answers it."""
+        queue = Do(lambda: getattr(stage.agent, control)("and then?"))
+        limits = Limits(max_turns=1, wrap_up=True)
+        stage = Stage([*say("One.")[:-1], queue, *say()], say("Nothing."), limits=limits)
+        result = stage.run()
+        assert (result.status, result.text, result.undelivered) == (RunStatus.LIMITED, "Nothing.", ())
+        assert [line[0] for line in stage.history] == list("UAUA")
+        assert_laws(stage)
+
+    def test_c29_an_extension_with_no_turn_left(self) -> None:
+        """What `before_settle` asks is not committed either where no turn is left to answer it in."""
+
+        def before_settle(view: TurnView) -> UserMessage | None:
+            return UserMessage("once more") if stage.history[-1] == "A One. end_turn" else None
+
+        stage = Stage(say("One."), extensions=[Hooks(before_settle=before_settle)], limits=Limits(max_turns=1))
+        result = stage.run()
+        assert (result.status, stage.history) == (RunStatus.LIMITED, ["U do it", "A One. end_turn"])
+        assert_laws(stage)
 
     def test_c29_where_some_were_delivered(self) -> None:
         """Of three messages the first is delivered and the run cancelled at that: the other two are listed."""
@@ -209,3 +248,44 @@ class TestC29Withdrawn:
         assert (result.status, result.metrics.turns, result.undelivered) == (RunStatus.COMPLETED, 2, ())
         assert delivered(stage) == []
         assert_laws(stage)
+
+
+@pytest.mark.parametrize("name", ["steer", "follow_up", "withdraw"])
+def test_c29_the_caller_is_interrupted(name: str) -> None:
+    """Ctrl-C before any line of a call: what it does is done or not, and never half; the run goes on undisturbed."""
+    number = 0
+    while True:
+        number += 1
+        lines = LastLines({number: interrupt})
+        tool = FakeTool("a", Do(lambda: interrupted_call(stage, name, lines)))  # noqa: B023  # called in this round
+        stage = Stage(call("a"), say("Done."), say("And."), tools=[tool])
+        result = stage.run()
+        assert (result.ok, result.undelivered) == (True, ())
+        assert [each for each, _ in delivered(stage)] == [each.id for each in stage.messages if each.id == "u-1"]
+        assert_laws(stage)
+        if number > lines.count:
+            break
+    assert number > 10
+
+
+def interrupt() -> None:
+    """Ctrl-C."""
+    raise KeyboardInterrupt
+
+
+def interrupted_call(stage: Stage, name: str, lines: LastLines) -> None:
+    """Makes that call, and goes on where it is interrupted."""
+    message = UserMessage("hurry", id="u-1")
+    acts: dict[str, Callable[[], object]] = {
+        "steer": lambda: stage.agent.steer(message),
+        "follow_up": lambda: stage.agent.follow_up(message),
+        "withdraw": lambda: stage.agent.withdraw("u-1"),
+    }
+    if name == "withdraw":
+        stage.agent.steer(message)
+    try:
+        with lines.watching():
+            lines.arm_once()
+            acts[name]()
+    except KeyboardInterrupt:
+        pass

@@ -31,7 +31,8 @@ from .machine_deeds import CONTROLS, INTERRUPTS
 from .machine_nexts import assert_next_run_works, assert_same_agent_goes_on
 from .machine_plans import Plan, makes, plans, questions
 from .machine_tools import workers
-from .machine_world import Fault, Make, World
+from .machine_words import Fault, Make
+from .machine_world import World
 
 ANSWERS = ("all", "all", "some", "none", "changed", "unknown")
 STEPS = int(os.environ.get("MACHINE_STEPS", "0"))
@@ -146,21 +147,21 @@ class Machine(RuleBasedStateMachine):
     @rule(action=st.sampled_from([*CONTROLS, "cancel"]), elsewhere=st.booleans())
     def meddle(self, action: str, elsewhere: bool) -> None:
         """Between runs, somebody does what can only be done in one."""
-        world, taken = self.world, len(self.world.accepted)
+        world, taken = self.world, len(self.world.hosts.accepted)
         if action == "cancel":
             assert not world.agent.cancel("too late")
         elif elsewhere:
-            world.in_thread(action, idle=True).join()
+            world.hosts.in_thread(action, idle=True).join()
         else:
-            world.control(action, idle=True)
-        assert len(world.accepted) == taken, "a message was accepted that no run will deliver"
+            world.hosts.control(action, idle=True)
+        assert len(world.hosts.accepted) == taken, "a message was accepted that no run will deliver"
 
     @rule(seconds=st.sampled_from([0.0, 4.0, 6.0]), maxsize=st.sampled_from([1, 4, 256]))
     def wait(self, seconds: float, maxsize: int) -> None:
         """Time passes, and somebody subscribes."""
         self.world.clock.advance(seconds)
         if self.world.agent.status != "closed":
-            self.world.subscribe(maxsize)
+            self.world.hosts.subscribe(maxsize)
 
 
 def test_the_invariants_hold_whatever_happens() -> None:

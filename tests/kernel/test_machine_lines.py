@@ -37,7 +37,8 @@ from .machine_caller import Outcome, carry_out, judge
 from .machine_extensions import Mood
 from .machine_nexts import assert_next_run_works, assert_same_agent_goes_on
 from .machine_plans import POINTS, Plan, ask
-from .machine_world import Fault, Make, World
+from .machine_words import Fault, Make
+from .machine_world import World
 
 DEEP = settings().max_examples > 200
 pytestmark = pytest.mark.timeout(14_400 if DEEP else 240)

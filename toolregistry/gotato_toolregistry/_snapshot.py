@@ -35,9 +35,9 @@ class Snapshot:
 
     def __init__(self, entries: Mapping[str, Entry] = {}, before: Snapshot | None = None) -> None:
         self._next: dict[str, Snapshot] = {}
-        self.entries = entries
+        self.entries: Mapping[str, Entry] = entries
         self.version = 0 if before is None else before.version + 1
-        self.active = tuple([name for name, entry in entries.items() if entry.active])
+        self.active: tuple[str, ...] = tuple([name for name, entry in entries.items() if entry.active])
         self._offered = tuple([entries[name] for name in self.active])
         # The same tuple while the same tools are in it: an agent knows by its identity that nothing changed.
         if before is not None and self._offered == before._offered:

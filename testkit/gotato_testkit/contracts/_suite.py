@@ -50,7 +50,7 @@ class Ended(Generic[T]):
     __slots__ = ("error", "in_time", "value")
 
     def __init__(self) -> None:
-        self.in_time = False
+        self.in_time: bool = False
         self.value: T | None = None
         self.error: BaseException | None = None
 
