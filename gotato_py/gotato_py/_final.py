@@ -69,10 +69,10 @@ def commit_unready_answers(run: Run, message: AssistantMessage, calls: Sequence[
 
 
 def read_text(run: Run, output: Output, message: AssistantMessage | None) -> bool:
-    """Takes an answer without calls as the output, or has the model corrected. Returns whether it was taken."""
-    if not output.native:
-        output.ask_for_call()
-        return False
+    """Takes an answer without calls as the output, or has the model corrected. Returns whether it was taken.
+
+    A model that was to call `final_answer` and gives the very JSON as text is understood: small ones often do.
+    """
     text, stop = ("", StopReason.NONE) if message is None else (message.text, message.stop_reason)
     read: Read | SchemaViolation
     if stop in _CUT:
@@ -82,7 +82,10 @@ def read_text(run: Run, output: Output, message: AssistantMessage | None) -> boo
     if isinstance(read, Read):
         output.read = read
         return True
-    output.correct(read)
+    if output.native:
+        output.correct(read)
+    else:
+        output.ask_for_call()
     return False
 
 

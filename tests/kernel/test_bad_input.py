@@ -102,7 +102,8 @@ VALID: dict[str, tuple[Any, ...]] = {
 }
 """Everything that users build, with arguments that are enough."""
 MADE_BY_THE_KERNEL = {
-    "AbandonedCall", "ErrorInfo", "EventStream", "MessageView", "RunResult", "RunStream", "SchemaViolation", "SystemClock", "TurnResult",
+    "AbandonedCall", "ErrorInfo", "EventStream", "MessageView", "RunResult", "RunStream", "SchemaViolation",
+    "SystemClock", "TurnResult",
 }  # fmt: skip
 WRONG = (object(), -1, float("nan"), 10**400, True, b"bytes", "\ud800", [object()], {1: object()}, object)
 CHANGING = {"Agent", "FunctionTool", "MemoryTranscript", "Scope", "ToolContext"}

@@ -43,12 +43,19 @@ class TestCorrections:
 
     def test_text_where_a_call_was_asked_for(self) -> None:
         """A model that answers in text is told to call the tool, in a message that is not stored."""
-        stage = wanted(say("It is sunny."), say(JSON), final(**GIVEN))
+        stage = wanted(say("It is sunny."), say('{"city": "Oslo"}'), final(**GIVEN))
         assert ask(stage).output == SUNNY
         assert [lines[-1] for lines in stage.asked[1:]] == [
             "U Give your final answer by calling the tool final_answer; text alone is not taken."
         ] * 2
         assert [line[0] for line in stage.history] == ["U", "A", "A", "A", "R"]
+        assert_laws(stage)
+
+    def test_text_that_fits_where_a_call_was_asked_for(self) -> None:
+        """A model that gives the very JSON as text, in place of the call, is understood at once."""
+        stage = wanted(say(JSON))
+        assert ask(stage).output == SUNNY
+        assert stage.history == ["U do it", f"A {JSON} end_turn"]
         assert_laws(stage)
 
     @pytest.mark.parametrize("native", [True, False], ids=["native", "final_answer"])
