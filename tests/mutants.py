@@ -1,4 +1,4 @@
-"""The mutants of a module: each is its source with one small fault, and a name that stands in no line number.
+"""The mutants of a module, each its source with one small fault, and how one takes the place of the real code.
 
 What only people read is no fault to make: annotations, docstrings, text with a space in it, an error's `operation`.
 """
@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import ast
 import copy
+import inspect
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from types import CodeType, FunctionType, ModuleType
 
 _OTHER_COMPARISON: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
     ast.Eq: (ast.NotEq,),
@@ -127,6 +130,8 @@ def _walk(node: ast.AST, place: _Place) -> Iterator[tuple[Slot, ast.AST, ast.AST
                 continue
             inner = _inside(child, field, place)
             for new in _faults(child, field, node):
+                if isinstance(node, ast.Module) and isinstance(new, ast.Pass):
+                    continue  # the module would not even load
                 ast.fix_missing_locations(ast.copy_location(new, child))
                 yield (node, field, index), child, new, inner
             yield from _walk(child, inner)
@@ -212,3 +217,37 @@ def _other_constants(node: ast.Constant) -> Iterator[ast.AST]:
         yield ast.Constant(value + 1)
     elif isinstance(value, str):
         yield ast.Constant(f"XX{value}")
+
+
+def put_in_place(module: ModuleType, code: CodeType, kind: str) -> None:
+    """Gives the functions of a module the bodies, or their defaults, or the module its constants, from other code."""
+    made = ModuleType(module.__name__)
+    made.__package__ = module.__package__
+    exec(code, made.__dict__)
+    for name, new in vars(made).items():
+        old = vars(module).get(name)
+        if getattr(new, "__module__", None) == module.__name__:
+            for theirs, ours in zip(_functions(old), _functions(new), strict=True):
+                if kind == "defaults":
+                    theirs.__defaults__, theirs.__kwdefaults__ = ours.__defaults__, ours.__kwdefaults__
+                theirs.__code__ = ours.__code__
+        elif kind == "constant" and not name.startswith("__") and repr(old) != repr(new):
+            for each in list(sys.modules.values()):
+                if name in vars(each) and vars(each)[name] is old:
+                    setattr(each, name, new)
+
+
+def _functions(thing: object) -> Iterator[FunctionType]:
+    """The functions that a function, a method or a class is made of."""
+    if isinstance(thing, type):
+        for each in vars(thing).values():
+            if getattr(each, "__module__", thing.__module__) == thing.__module__ and not isinstance(each, type):
+                yield from _functions(each)
+    elif isinstance(thing, property):
+        yield from (each for each in (thing.fget, thing.fset) if isinstance(each, FunctionType))
+    elif isinstance(thing, staticmethod | classmethod):
+        yield from _functions(thing.__func__)
+    elif hasattr(thing, "__wrapped__"):
+        yield from _functions(inspect.unwrap(thing))  # type: ignore[arg-type]  # what has wrapped one is callable
+    elif isinstance(thing, FunctionType):
+        yield thing

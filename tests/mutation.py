@@ -11,7 +11,6 @@ import argparse
 import ast
 import gc
 import importlib
-import inspect
 import json
 import os
 import signal
@@ -25,12 +24,12 @@ from contextlib import contextmanager
 from itertools import zip_longest
 from pathlib import Path
 from re import findall
-from types import CodeType, FrameType, FunctionType, ModuleType
+from types import FrameType
 from typing import Any
 
 import pytest
 
-from .mutants import Mutant, mutants_of
+from .mutants import Mutant, mutants_of, put_in_place
 
 TESTS = Path(__file__).parent
 KERNEL = TESTS.parent / "gotato_py" / "gotato_py"
@@ -148,7 +147,8 @@ class Mutation:
             lines = _Lines(self._trees)
             for item in items.values():
                 with lines.of(item.nodeid):
-                    item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
+                    if not _is_run(item, None):
+                        self._broken.append(item.nodeid)
             told.write_text(json.dumps([lines.found(), self._times, self._broken]))
             os._exit(0)
         os.waitpid(pid, 0)
@@ -233,8 +233,18 @@ class Mutation:
             except Exception:  # it cannot even be loaded
                 os._exit(_KILLED)
         for item, after in zip(items, [*items[1:], None], strict=True):
-            item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
+            if not _is_run(item, after):
+                os._exit(_KILLED)
         os._exit(_LIVED)
+
+
+def _is_run(item: pytest.Item, after: pytest.Item | None) -> bool:
+    """Runs a test. Returns whether pytest has come through it: an interrupt goes past it."""
+    try:
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
+    except BaseException:
+        return False
+    return True
 
 
 def _function(mutant: Mutant) -> str:
@@ -257,40 +267,6 @@ def _be_quiet() -> None:
     nothing = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nothing, 1)
     os.dup2(nothing, 2)
-
-
-def put_in_place(module: ModuleType, code: CodeType, kind: str) -> None:
-    """Gives the functions of a module the bodies, or their defaults, or the module its constants, from other code."""
-    made = ModuleType(module.__name__)
-    made.__package__ = module.__package__
-    exec(code, made.__dict__)
-    for name, new in vars(made).items():
-        old = vars(module).get(name)
-        if getattr(new, "__module__", None) == module.__name__:
-            for theirs, ours in zip(_functions(old), _functions(new), strict=True):
-                if kind == "defaults":
-                    theirs.__defaults__, theirs.__kwdefaults__ = ours.__defaults__, ours.__kwdefaults__
-                theirs.__code__ = ours.__code__
-        elif kind == "constant" and not name.startswith("__") and repr(old) != repr(new):
-            for each in list(sys.modules.values()):
-                if name in vars(each) and vars(each)[name] is old:
-                    setattr(each, name, new)
-
-
-def _functions(thing: object) -> Iterator[FunctionType]:
-    """The functions that a function, a method or a class is made of."""
-    if isinstance(thing, type):
-        for each in vars(thing).values():
-            if getattr(each, "__module__", thing.__module__) == thing.__module__ and not isinstance(each, type):
-                yield from _functions(each)
-    elif isinstance(thing, property):
-        yield from (each for each in (thing.fget, thing.fset) if isinstance(each, FunctionType))
-    elif isinstance(thing, staticmethod | classmethod):
-        yield from _functions(thing.__func__)
-    elif hasattr(thing, "__wrapped__"):
-        yield from _functions(inspect.unwrap(thing))  # type: ignore[arg-type]  # what has wrapped one is callable
-    elif isinstance(thing, FunctionType):
-        yield thing
 
 
 def main() -> int:

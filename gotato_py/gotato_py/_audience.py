@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from _thread import RLock
+from collections.abc import Callable
 
 from ._event import error_info
 from ._run import Run
@@ -38,12 +39,14 @@ class Audience:
 
     def join(self, run: Run) -> None:
         """Has the run tell its events to those who have subscribed; they get its `agent_end`, whenever they came."""
-        pushes = () if self._subscribers is None else self._subscribers.pushes()
+        pushes = self._pushes()
         if pushes:
             run.announcer.listen(pushes, late=False)
             run.listening = True  # before the look at `begun`: one of the two threads sees what the other did
             if run.begun:
                 run.announcer.listen(pushes, late=True)
+            if self._pushes() != pushes:  # a signal handler has subscribed meanwhile
+                self.join(run)
 
     def tell_end(self, run: Run, last: Event | None) -> None:
         """Tells the last event of a run, also when an interrupt comes: twice in a row is once."""
@@ -65,6 +68,8 @@ class Audience:
                 self._subscribers.finish()
 
     def _push(self, event: Event) -> None:
-        if self._subscribers is not None:
-            for push in self._subscribers.pushes():
-                push(event)
+        for push in self._pushes():
+            push(event)
+
+    def _pushes(self) -> tuple[Callable[[Event], object], ...]:
+        return () if self._subscribers is None else self._subscribers.pushes()

@@ -220,12 +220,12 @@ def close_run(run: Run, release: Callable[[Run, Event | None], None]) -> None:
 def _close_open(run: Run) -> None:
     """Closes what the run has left open in the transcript, and among its workers."""
     try:
+        run.reconcile()  # before more is committed behind a message that an interrupt has kept from the list
         _release_crew(run)
         if run.listening and run.interrupted:
             _tell_rest(run)
         _close_answer(run)
         close_calls(run, run.error)
-        run.reconcile()
     except run.setup.interrupts:
         raise
     except Exception as error:  # a transcript may raise anything; the run then failed

@@ -1,4 +1,4 @@
-"""What the machine's agents are built from: a model, a transcript, a clock and a source of tools, all of them probed."""
+"""What the machine's agents are built from, all of it probed: a model, a transcript, a clock, a source of tools."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Probing(Protocol):
 
 
 class ProbedModel:
-    """A scripted model whose script is refilled for each run; when that is used up, it says "fine" or gives the output."""
+    """A scripted model whose script is refilled for each run; after that it says "fine", or gives the output."""
 
     def __init__(self, world: Probing) -> None:
         self._world = world
@@ -212,7 +212,7 @@ class ProbedClock:
 
 
 class Source:
-    """A tool source whose tools change as the plan says: none, one, two, the same again, or nothing that it may give."""
+    """A tool source whose tools change as the plan says: none, one, two, the same again, or what it must not give."""
 
     def __init__(self, world: Probing, tools: Sequence[Tool]) -> None:
         self._world, self._tools = world, tuple(tools)

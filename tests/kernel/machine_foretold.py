@@ -174,3 +174,49 @@ def told(messages: Sequence[Message], expected: Sequence[tuple[object, ...]]) ->
         else:
             said.append(("user", message.text))
     return said
+
+
+# Batches with gates and people
+
+
+@dataclass(frozen=True)
+class Gated:
+    """A call, what its gate says each time it is asked (the last again and again), and what a person would answer."""
+
+    gate: tuple[str, ...]
+    approved: bool
+
+
+gated = st.builds(
+    Gated,
+    st.lists(st.sampled_from(["allow", "block", "ask"]), min_size=1, max_size=3).map(tuple),
+    st.booleans(),
+)
+
+
+def foretell_batch(calls: Sequence[Gated]) -> tuple[list[list[int]], list[str]]:
+    """Which calls wait after each run, until none does, and the statuses of the results then.
+
+    In each run the open calls are looked at in order. One that was denied is blocked; else its gate is asked, where an
+    approval stands for a question. The first question ends the run; of those behind it, only who is asked is found out.
+    """
+    asked = [0] * len(calls)
+    answers: dict[int, bool] = {}
+    statuses: dict[int, str] = {}
+    rounds: list[list[int]] = []
+    while not rounds or rounds[-1]:
+        waiting: list[int] = []
+        for index, call in enumerate(calls):
+            if index in statuses or (waiting and index in answers):
+                continue
+            says = "block"
+            if answers.get(index, True):
+                says = call.gate[min(asked[index], len(call.gate) - 1)]
+                asked[index] += 1
+            if says == "ask" and index not in answers:
+                waiting.append(index)
+            elif not waiting:
+                statuses[index] = "blocked" if says == "block" else "ok"
+        answers |= {index: calls[index].approved for index in waiting}
+        rounds.append(waiting)
+    return rounds, [statuses[index] for index in range(len(calls))]

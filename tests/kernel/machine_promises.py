@@ -46,9 +46,8 @@ def gates(log: Sequence[Entry]) -> list[str]:
             if value.does.startswith("ask"):
                 unanswered.add(value.subject)
         elif kind == "waiting":
-            for call in value:
-                if call.key in blocked:
-                    problems.append(f"a person is asked about {call.key}, which is blocked")
+            shown = [call.key for call in value if call.key in blocked]
+            problems += [f"a person is asked about {key}, which is blocked" for key in shown]
         elif kind == "tool" and value.key in blocked:
             problems.append(f"{value.key} ran in spite of its gates")
         elif kind == "tool" and value.key in unanswered and not _approved(log, value.key):

@@ -195,7 +195,7 @@ class World:
         return json.dumps(self.kept.to_dict())
 
     def revive(self) -> bool:
-        """If the process was killed: forgets what happened since, and goes on in another one. Returns whether it was."""
+        """Goes on in another process if this one was killed, and forgets what happened since. Whether it was."""
         if self.snapshot is None:
             return False
         stored, length = self.snapshot
@@ -222,7 +222,8 @@ class World:
         for key in self.kept.started:
             if key not in marked:
                 self.note("started", key)
-        if self.kept.waiting:
+        waiting = [entry.value for entry in self.log if entry.kind == "waiting"]
+        if self.kept.waiting and self.kept.waiting not in waiting[-1:]:
             self.note("waiting", self.kept.waiting)
 
     # Observers, ids

@@ -24,7 +24,7 @@ from gotato_py import (
     UsageUpdate,
     UserMessage,
 )
-from gotato_testkit import Do, ManualClock, Raise, call, say
+from gotato_testkit import Do, ManualClock, Raise, Step, call, say
 
 from .laws import assert_laws
 from .stage import Stage
@@ -65,7 +65,7 @@ class TestAttempts:
     def test_numbers(self) -> None:
         """Every further attempt is told with the number of the one that failed, an overflow's too."""
         again = Hooks(on_overflow=lambda view, error: True)
-        steps = [Raise(ContextOverflow("too long")), Raise(ConnectionFailed("gone")), say("Done.")]
+        steps: list[Step] = [Raise(ContextOverflow("too long")), Raise(ConnectionFailed("gone")), say("Done.")]
         stage = Stage(*steps, extensions=[again], retry=AT_ONCE)
         assert stage.run().text == "Done."
         assert [event.attempt for event in stage.events if isinstance(event, ModelRetry)] == [1, 2]
@@ -79,7 +79,7 @@ class TestAttempts:
             asked.append(1)
             return [*messages[:-1], UserMessage(f"attempt {len(asked)}")]
 
-        steps = [Raise(ConnectionFailed("gone")), say("Done.")]
+        steps: list[Step] = [Raise(ConnectionFailed("gone")), say("Done.")]
         stage = Stage(*steps, extensions=[Hooks(transform=number)], retry=AT_ONCE)
         assert stage.run().text == "Done."
         assert stage.asked == [["U attempt 1"], ["U attempt 2"]]

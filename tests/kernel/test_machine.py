@@ -3,12 +3,10 @@ what holds after each."""
 
 from __future__ import annotations
 
-import json
 import os
-from dataclasses import replace
 
 import pytest
-from hypothesis import given, seed, settings
+from hypothesis import seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
@@ -18,20 +16,17 @@ from gotato_py import (
     Decision,
     Deny,
     InvalidArgument,
-    Limits,
     UserMessage,
     WaitingCall,
-    message_to_dict,
 )
 
-from . import machine_foretold as foretold
 from . import machine_laws as laws
 from .machine_caller import Message, Outcome, carry_out, judge
 from .machine_deeds import CONTROLS, INTERRUPTS
 from .machine_nexts import assert_next_run_works, assert_same_agent_goes_on
 from .machine_plans import Plan, makes, plans, questions
 from .machine_tools import workers
-from .machine_words import Fault, Make
+from .machine_words import Make
 from .machine_world import World
 
 ANSWERS = ("all", "all", "some", "none", "changed", "unknown")
@@ -172,59 +167,3 @@ def test_the_invariants_hold_whatever_happens() -> None:
     for number in range(-(-STEPS // (A_RUN * AT_ONCE))):  # in parts: Hypothesis remembers every example of one
         machine = seed(number)(type("Machine", (Machine,), {}))
         run_state_machine_as_test(machine, settings=settings(max_examples=AT_ONCE, stateful_step_count=A_RUN))
-
-
-# What can be foretold
-
-
-@given(st.lists(foretold.answers, max_size=6), st.sampled_from(["run", "stream", "text"]))
-def test_a_faultless_script_has_its_foretold_outcome(script: list[foretold.Answer], way: str) -> None:
-    """Texts, results, status, usage and attempts of a run without faults are what its script says."""
-    world = World(Make(Limits(max_repeated_calls=None)))
-    plan = Plan([answer.step() for answer in script], way=way)
-    outcome = carry_out(world, plan, "do it")
-    expected = foretold.foretell(script)
-    assert outcome.error is None
-    assert outcome.result is not None
-    laws.check(world)
-    assert foretold.told(world.kept.messages, expected.messages) == expected.messages
-    assert (outcome.result.status, outcome.result.text) == (expected.status, expected.text)
-    assert outcome.result.usage == expected.usage
-    assert sum(entry.kind == "request" for entry in world.log) == expected.requests
-    assert sum(entry.kind == "tool" for entry in world.log) == expected.ran == outcome.result.metrics.tool_calls
-    assert ("" if outcome.result.error is None else outcome.result.error.code) == expected.error
-
-
-calm_faults = st.builds(
-    Fault,
-    st.sampled_from(["request", "model event", "tool", "append", "appended", "mark", "marked"]),
-    st.integers(1, 8),
-    st.sampled_from([*INTERRUPTS, "cancel", "thread cancel"]),
-)
-"""Faults at places that are the same whether or not somebody watches."""
-
-
-@given(plans, st.lists(calm_faults, max_size=2))
-def test_the_same_script_gives_byte_identical_events(plan: Plan, faults: list[Fault]) -> None:
-    """With a manual clock and sequential ids, a script tells the same events twice, to the byte."""
-    plan = replace(plan, way="run", faults=faults, output=None)
-    told = []
-    for _ in range(2):
-        world = World()
-        carry_out(world, plan, "do it")
-        events = [entry.value.to_dict() for entry in world.log if entry.kind == "event"]
-        told.append(json.dumps(events, ensure_ascii=False, allow_nan=False).encode())
-    assert told[0] == told[1]
-
-
-@given(plans, st.lists(calm_faults, max_size=2))
-def test_nobody_watching_changes_nothing(plan: Plan, faults: list[Fault]) -> None:
-    """The transcript and the outcome are the same with and without observers, failing ones included."""
-    plan = replace(plan, way="run", faults=faults, output=None)
-    seen = []
-    for watched in (True, False):
-        world = World(Make(watched=watched))
-        outcome = carry_out(world, plan, "do it")
-        said = [message_to_dict(message) for message in world.kept.messages]
-        seen.append((said, type(outcome.error), None if outcome.result is None else outcome.result.status))
-    assert seen[0] == seen[1]

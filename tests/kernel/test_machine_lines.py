@@ -201,7 +201,7 @@ def play(name: str, deed: str, nth: int) -> tuple[World, Outcome | None, str]:
 
 @given(st.sampled_from(list(SCENARIOS)), st.sampled_from(DEEDS), st.integers(1, 20_000))
 def test_whatever_happens_at_any_line_breaks_nothing(name: str, deed: str, number: int) -> None:
-    """Ctrl-C, a cancel, a steer, a subscription, a close or a power cut, at any line: the invariants hold afterwards."""
+    """Ctrl-C, a cancel, a steer, a subscription, a close or a power cut at any line: the invariants hold after it."""
     world, outcome, where = play(name, deed, number % lines_of(name) + 1)
     try:
         assert outcome is not None
