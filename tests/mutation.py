@@ -49,7 +49,7 @@ LOOP = (
 )
 BATCH = ("_batch", "_calls", "_crew", "_perform", "_progress", "_bounds", "_gates", "_hooks", "_waiting")
 OUTPUT = ("_final", "_structured")
-SLOW = ("soak", "machine", "anywhere", "two_processes", "abandoned_many", "worker_interrupts", "output_plan", "schema")
+SLOW = ("soak", "machine", "anywhere", "two_processes", "abandoned_many", "output_plan", "schema")
 """Files of tests that take seconds, by a part of their names: they find nothing here that the quick ones do not."""
 _PATIENCE_S = 10.0
 _LONGEST_S = 1.0  # tests that take longer are left out: others of the same lines are quicker

@@ -17,8 +17,9 @@ class LastLines:
 
     def __init__(self, acts: Mapping[int, Callable[[], object]]) -> None:
         self._acts = acts
-        self.count = 0
+        self._traced: list[tuple[FrameType, Any]] = []  # the frames further up, and what traced them before
         self._armed = False
+        self.count = 0
 
     @contextmanager
     def watching(self) -> Generator[None, None, None]:
@@ -30,6 +31,9 @@ class LastLines:
             yield
         finally:
             sys.settrace(before)
+            for frame, tracer in self._traced:
+                frame.f_trace = tracer
+            self._traced.clear()
             gc.enable()
 
     def arm_once(self) -> None:
@@ -41,6 +45,7 @@ class LastLines:
         frame: FrameType | None = sys._getframe()
         while frame is not None:
             if frame.f_code.co_filename.startswith(KERNEL):
+                self._traced.append((frame, frame.f_trace))
                 frame.f_trace = self._step
             frame = frame.f_back
 

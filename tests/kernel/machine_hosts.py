@@ -89,7 +89,7 @@ class Hosts:
             case "look":
                 if (agent.status == "running") == idle:
                     self._wrong(f"the status is {agent.status}")
-                repr(agent), agent.abandoned
+                str((agent, agent.abandoned))
             case _:
                 pass
 

@@ -50,7 +50,7 @@ def check(world: World, *, closed: bool = True) -> None:
     problems += events(log, world.known, closed=closed, killed=killed)
     problems += records(log, closed=closed, killed=killed)
     problems += [*gates(log), *guardrails(log), *order(log), *answers(log)]
-    problems += subscriptions(world, torn_runs(log)) if closed else []
+    problems += [*status(world), *subscriptions(world, torn_runs(log))] if closed else []
     if closed and world.model.open:
         problems.append("5: a stream of the model was left open")
     abandoned = sum(len(agent.abandoned) for agent in world.agents)
@@ -114,6 +114,14 @@ def tail(messages: Sequence[Message], waiting: Sequence[WaitingCall]) -> list[st
     if opened != list(range(min(opened, default=0), min(opened, default=0) + len(opened))):
         problems.append(f"1: the open calls {opened} have results between them")
     return problems
+
+
+def status(world: World) -> list[str]:
+    """An agent without a run waits if the first of the open calls does, is idle, or was closed."""
+    opened = open_calls(world.kept.messages)
+    waits = bool(opened) and opened[0] in [call.key for call in world.kept.waiting]
+    wanted = "waiting" if waits else "idle"
+    return [] if world.agent.status in (wanted, "closed") else [f"the status is {world.agent.status}, not {wanted}"]
 
 
 def request(entry: Entry) -> list[str]:

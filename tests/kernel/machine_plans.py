@@ -245,7 +245,7 @@ plans = st.one_of(far, far, _plans(steps, faults, [None, None, None, 0.0, 1.0, 2
 # How agents are made
 
 POINTS = tuple(point for point in MOODS if point != "observe")
-FEW = [None, 0, 1, 2]
+FEW: list[float | None] = [None, 0, 1, 2]
 TOOL_TIMEOUTS = [None, None, 0.02, 0.0]
 SMALL: dict[str, list[float | None]] = {
     **dict.fromkeys(("max_turns", "max_tool_calls", "max_tool_progress_updates", "max_steer", "max_follow_up"), FEW),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from gotato_py import Approve, RunResult, UserMessage
+from gotato_py import Approve, RunResult, UserMessage, WaitingCall
 
 from .machine_extensions import ADVISORY, Asked
 from .machine_words import Entry
@@ -63,7 +63,7 @@ def _approved(log: Sequence[Entry], key: str) -> bool:
 def answers(log: Sequence[Entry]) -> list[str]:
     """What waited for a person runs as it was shown, once it is approved, and not before."""
     problems: list[str] = []
-    waiting = {}
+    waiting: dict[str, WaitingCall] = {}
     for kind, value, _ in log:
         if kind == "waiting":
             for call in value:

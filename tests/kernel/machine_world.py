@@ -10,7 +10,7 @@ import json
 import signal
 import threading
 from collections import deque
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import gotato_testkit as kit
 from gotato_py import Agent, Event, Hooks, MemoryTranscript, RetryPolicy, StoreFailure, WaitingCall
@@ -31,7 +31,7 @@ class World:
     def __init__(self, make: Make | None = None) -> None:
         self.log: list[Entry] = []
         self.clock = kit.ManualClock()
-        self.next_id = kit.SequentialIds()
+        self.next_id: Callable[[str], str] = kit.SequentialIds()
         self.kept = MemoryTranscript()
         self.transcript = ProbedTranscript(self)
         self.steps: deque[kit.Step] = deque()

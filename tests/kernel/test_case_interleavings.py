@@ -20,7 +20,7 @@ from typing import TypeVar
 
 import pytest
 
-from gotato_py import Accept, Hooks, MemoryTranscript, Message, SystemClock, TurnView
+from gotato_py import Accept, Hooks, MemoryTranscript, Message, Scope, SystemClock, TurnView
 from gotato_py.transcript import MessageView
 from gotato_testkit import say
 
@@ -137,10 +137,8 @@ class Ticking:
         )  # fmt: skip
 
 
-class TickingClock(SystemClock):
+class TickingClock:
     """A clock that ticks whenever it is looked at."""
-
-    __slots__ = ("_tick",)
 
     def __init__(self, tick: Callable[[], None]) -> None:
         self._tick = tick
@@ -154,6 +152,10 @@ class TickingClock(SystemClock):
         """Seconds that never run backwards."""
         self._tick()
         return SystemClock.monotonic()
+
+    def wait(self, scope: Scope, seconds: float) -> bool:
+        """Waits as the system's does."""
+        return SystemClock().wait(scope, seconds)
 
 
 class TickingTranscript(MemoryTranscript):
@@ -226,38 +228,68 @@ def switching_often() -> Generator[None, None, None]:
         sys.setswitchinterval(before)
 
 
-def test_c30_threads_at_random_moments() -> None:
-    """Real threads call at random moments of thousands of runs; every call has one of its outcomes."""
-    dice = random.Random(31)
-    rounds: SimpleQueue[tuple[Callable[[str], None], list[tuple[int, str]]] | None] = SimpleQueue()
-    done: SimpleQueue[None] = SimpleQueue()
+class Steerers:
+    """Threads that each wait a little and then make their calls, whenever they are told to begin."""
 
-    def work() -> None:
-        while (given := rounds.get()) is not None:
-            call, plan = given
+    def __init__(self, count: int) -> None:
+        self._rounds: SimpleQueue[tuple[Caller, Sequence[tuple[int, str]]] | None] = SimpleQueue()
+        self._awake: SimpleQueue[None] = SimpleQueue()
+        self._done: SimpleQueue[None] = SimpleQueue()
+        self._threads = [Thread(target=self._work, daemon=True) for _ in range(count)]
+        for thread in self._threads:
+            thread.start()
+
+    def _work(self) -> None:
+        while (given := self._rounds.get()) is not None:
+            caller, plan = given
+            self._awake.put(None)
             for delay, what in plan:
                 for _ in range(delay):
                     pass
-                call(what)
-            done.put(None)
+                caller.call(what)
+            self._done.put(None)
 
-    threads = [Thread(target=work, daemon=True) for _ in range(2)]
-    for thread in threads:
-        thread.start()
+    def begin(self, caller: Caller, plan: Sequence[tuple[int, str]]) -> None:
+        """Has one of them make these calls, each so many loops after the one before; returns when it is awake."""
+        self._rounds.put((caller, plan))
+        self._awake.get(timeout=PATIENCE_S)
+
+    def join(self, count: int) -> None:
+        """Waits for so many that have begun."""
+        for _ in range(count):
+            self._done.get(timeout=PATIENCE_S)
+
+    def end(self) -> None:
+        """Ends the threads."""
+        for _ in self._threads:
+            self._rounds.put(None)
+        for thread in self._threads:
+            thread.join(PATIENCE_S)
+
+
+def test_c30_threads_at_random_moments() -> None:
+    """Real threads call at random moments of the ends of thousands of runs; every call has one of its outcomes."""
+    dice = random.Random(31)
+    steerers = Steerers(2)
     seen: Counter[str] = Counter()
     with switching_often():
         for _ in range(AT_RANDOM):
-            scene = Scene(fails_at=dice.choice((0, 0, 0, 2)))
-            for _ in threads:
-                plan = [(dice.randrange(2_000), dice.choice(CALLS[:3])) for _ in range(3)]
-                rounds.put((scene.caller().call, plan))
+            most = dice.choice((20, 200, 2_000))
+            plans = [[(dice.randrange(most), dice.choice(CALLS[:3])) for _ in range(3)] for _ in range(2)]
+            scenes: list[Scene] = []
+            scene = Scene(partial(begin_all, steerers, plans, scenes), fails_at=dice.choice((0, 0, 0, 2)))
+            scenes.append(scene)
             result = scene.agent.run("do it", check=False)
-            for _ in threads:
-                done.get(timeout=PATIENCE_S)
+            steerers.join(len(scene.callers))
             seen += scene.check(result)
-    for _ in threads:
-        rounds.put(None)
-    for thread in threads:
-        thread.join()
-    assert min(seen[each] for each in ("delivered", "refused", "withdrawn", "listed")) > 10, seen
+    steerers.end()
+    assert seen.keys() == {"delivered", "refused", "withdrawn", "listed"}, seen
     assert_laws(Stage(say("Done.")))
+
+
+def begin_all(steerers: Steerers, plans: Sequence[Sequence[tuple[int, str]]], scenes: Sequence[Scene]) -> None:
+    """Begins these plans, at the last delta of the first answer."""
+    for scene in scenes:
+        if not scene.callers:
+            for plan in plans:
+                steerers.begin(scene.caller(), plan)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
 from threading import Event as Flag
@@ -105,6 +105,15 @@ class TestJoining:
         assert got[3] == ["agent_end"]
         assert_laws(Stage(say("Done.")))
 
+    def test_as_the_end_is_recorded(self) -> None:
+        """Who joins a run that nobody watched as it settles gets its end, the only thing that is left to tell."""
+        streams: list[EventStream] = []
+        transcript = At("end_run", lambda: streams.append(agent.subscribe()))
+        agent = Agent(ScriptedModel([say("Done.")]), transcript=transcript)
+        assert agent.run("do it").text == "Done."
+        assert [event.kind for event in read(streams[0])] == ["agent_end"]
+        assert_laws(Stage(say("Done.")))
+
     def test_many_at_once(self) -> None:
         """Threads that subscribe at the same moment of a run all get the rest of it."""
         streams: list[EventStream] = []
@@ -202,46 +211,41 @@ def crowded(watched: bool) -> tuple[Agent, Coming]:
     return agent, Coming(agent)
 
 
-class HeldAt(MemoryTranscript):
-    """A transcript that holds a run up as it begins, or as its end is recorded."""
+class At(MemoryTranscript):
+    """A transcript that acts as it is told that a run begins, or that it has ended."""
 
-    def __init__(self, point: str) -> None:
+    def __init__(self, point: str, act: Callable[[], object]) -> None:
         super().__init__()
-        self._point = point
-        self.there, self.go_on = Flag(), Flag()
-
-    def _perhaps(self, point: str) -> None:
-        if point == self._point:
-            self.there.set()
-            assert self.go_on.wait(PATIENCE_S)
+        self._acts = {point: act}
 
     def begin_run(self, run_id: str) -> None:
-        """Is held up before the run has begun."""
-        self._perhaps("begin")
+        """Acts before the run has begun."""
+        self._acts.get("begin_run", bool)()
 
     def end_run(self, record: RunRecord) -> None:
-        """Is held up while the run is settling."""
-        self._perhaps("end")
+        """Acts while the run is settling."""
+        self._acts.get("end_run", bool)()
 
 
 @pytest.mark.parametrize("watched", [True, False], ids=["watched", "unwatched"])
-@pytest.mark.parametrize("point", ["begin", "end"])
+@pytest.mark.parametrize("point", ["begin_run", "end_run"])
 def test_a_run_that_begins_or_ends_as_somebody_joins(point: str, watched: bool) -> None:
     """Before any line of `subscribe` the run may go on to its end: whoever has joined gets that, once."""
     number = 0
     while True:
         number += 1
-        transcript = HeldAt(point)
+        there, go_on = Flag(), Flag()
+        transcript = At(point, partial(hold, there, go_on))
         observers = [Hooks(observe=lambda event: None)] if watched else []
         agent = Agent(ScriptedModel([say("Done.")]), transcript=transcript, extensions=observers)
         runner = Host(partial(agent.run, "go"))
-        assert transcript.there.wait(PATIENCE_S)
+        assert there.wait(PATIENCE_S)
         joining: list[bool] = []
-        lines = LastLines({number: partial(let_go, agent, transcript, runner, joining)})
+        lines = LastLines({number: partial(let_go, agent, go_on, runner, joining)})
         with lines.watching():
             lines.arm_once()
             stream = agent.subscribe()
-        transcript.go_on.set()
+        go_on.set()
         assert runner.join().ok
         got = read(stream)
         if got:
@@ -253,9 +257,15 @@ def test_a_run_that_begins_or_ends_as_somebody_joins(point: str, watched: bool) 
     assert_laws(Stage(say("Done.")))
 
 
-def let_go(agent: Agent, transcript: HeldAt, runner: Host[RunResult[None]], joining: list[bool]) -> None:
+def hold(there: Flag, go_on: Flag) -> None:
+    """Says that it is there, and waits until it may go on."""
+    there.set()
+    assert go_on.wait(PATIENCE_S)
+
+
+def let_go(agent: Agent, go_on: Flag, runner: Host[RunResult[None]], joining: list[bool]) -> None:
     """Lets the run go on, to its end if nothing holds it up; notes whether this thread is just joining it."""
     lock: Any = agent._slot._audience(os.getpid()).lock  # the type stubs do not have the method that Condition uses
     joining.append(lock._is_owned())
-    transcript.go_on.set()
+    go_on.set()
     runner.thread.join(0.02)

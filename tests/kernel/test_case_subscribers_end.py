@@ -26,11 +26,11 @@ from gotato_py import (
 from gotato_testkit import Do, EchoModel, FakeTool, ScriptedModel, Stall, call, say
 
 from .controls import on
-from .hosts import PATIENCE_S, Host
+from .hosts import PATIENCE_S, Host, in_thread
 from .last_lines import LastLines
 from .laws import assert_laws
 from .stage import Stage
-from .test_case_subscribers import assert_one_run, read
+from .test_case_subscribers import At, assert_one_run, read
 
 STEP = 5 if os.environ.get("HYPOTHESIS_PROFILE", "dev") == "dev" else 1
 """Every which line is interrupted."""
@@ -150,6 +150,21 @@ class TestTheEndOfTheAgent:
         assert list(stream) == stage.events
         assert list(stage.agent.subscribe()) == []
         assert_laws(stage)
+
+    def test_closed_as_a_run_is_refused(self) -> None:
+        """A close that meets a run which is then refused leaves no reader waiting."""
+
+        def refuse() -> None:
+            agent.close()
+            raise Busy("another agent has this transcript", run_id="r-1", since=0.0)
+
+        agent = Agent(ScriptedModel([]), transcript=At("begin_run", refuse))
+        stream = agent.subscribe()
+        with pytest.raises(Busy):
+            agent.run("go")
+        assert in_thread(lambda: list(stream)) == []
+        assert agent.status == "closed"
+        assert_laws(Stage(say("Done.")))
 
     @pytest.mark.parametrize("then", ["read", "closed"])
     def test_closed_while_a_stream_stands(self, then: str) -> None:

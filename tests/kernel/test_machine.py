@@ -26,7 +26,7 @@ from .machine_deeds import CONTROLS, INTERRUPTS
 from .machine_nexts import assert_next_run_works, assert_same_agent_goes_on
 from .machine_plans import Plan, makes, plans, questions
 from .machine_tools import workers
-from .machine_words import Make
+from .machine_words import NO_LIMITS, Make
 from .machine_world import World
 
 ANSWERS = ("all", "all", "some", "none", "changed", "unknown")
@@ -49,6 +49,15 @@ def may_go_on(world: World) -> bool:
 
 def _is_expired(call: WaitingCall) -> bool:
     return call.expires_at is not None
+
+
+def _costs_nothing(world: World, plan: Plan, message: UserMessage) -> bool:
+    """Whether the message was answered last, and nothing keeps the run from saying so."""
+    users = [each for each in world.kept.messages if isinstance(each, UserMessage)]
+    last = world.kept.messages[-1] if users else None
+    answered = isinstance(last, AssistantMessage) and not last.tool_calls and last.stop_reason in ("end_turn", "none")
+    calm = plan.output is None and plan.way in ("run", "checked", "stream", "text", "result")
+    return bool(users) and users[-1].id == message.id and answered and calm and world.make.limits == NO_LIMITS
 
 
 class Machine(RuleBasedStateMachine):
@@ -121,10 +130,16 @@ class Machine(RuleBasedStateMachine):
         known = [entry.value for entry in world.log if entry.kind == "append" and isinstance(entry.value, UserMessage)]
         message = known[-nth] if len(known) >= nth else UserMessage("do it", id=f"task-{nth}")
         there = any(message.id in (each.id, each.metadata.get("last_user")) for each in world.kept.messages)
-        began = len(world.log)
-        self.play(plan, message)
+        free = _costs_nothing(world, plan, message)
+        before, began = list(world.kept.messages), len(world.log)
+        outcome = self.play(plan, message)
         committed = [entry.value.id for entry in world.log[began:] if entry.kind == "append"]
         assert committed.count(message.id) <= (not there), "a message that is there is not committed again"
+        if free and not world.fired and not outcome.killed:
+            assert outcome.result is not None
+            assert (outcome.result.status, outcome.result.message) == ("completed", before[-1])
+            assert (outcome.result.new_messages, outcome.result.metrics.turns) == ((), 0)
+            assert list(world.kept.messages) == before
 
     @rule(make=makes)
     def reopen(self, make: Make) -> None:

@@ -32,8 +32,8 @@ from gotato_py import (
 from . import machine_foretold as foretold
 from . import machine_laws as laws
 from .machine_caller import Outcome, carry_out
-from .machine_deeds import INTERRUPTS, RAISES
-from .machine_extensions import ADVISORY, MOODS, Mood
+from .machine_deeds import INTERRUPTS
+from .machine_extensions import ADVISORY, COMMON, MOODS, Mood
 from .machine_plans import POINTS, Plan, any_of, ask, plans, questions
 from .machine_words import Fault, Make
 from .machine_world import World
@@ -59,10 +59,6 @@ def test_a_faultless_script_has_its_foretold_outcome(script: list[foretold.Answe
     assert ("" if outcome.result.error is None else outcome.result.error.code) == expected.error
 
 
-def _answer(approved: bool) -> Approve | Deny:
-    return Approve() if approved else Deny("no")
-
-
 @given(st.lists(foretold.gated, min_size=1, max_size=4))
 def test_a_batch_with_gates_and_people_has_its_foretold_outcome(calls: list[foretold.Gated]) -> None:
     """Who waits after each run, what comes of each call, and what runs, is what the gates and the answers say."""
@@ -78,7 +74,8 @@ def test_a_batch_with_gates_and_people_has_its_foretold_outcome(calls: list[fore
         said = calls[use.index].gate
         says = said[min(asked[use.index], len(said) - 1)]
         asked[use.index] += 1
-        return {"allow": Allow(), "block": Block("no"), "ask": Ask("may it?")}[says]
+        verdicts: dict[str, Allow | Block | Ask] = {"allow": Allow(), "block": Block("no"), "ask": Ask("may it?")}
+        return verdicts[says]
 
     batch = [ask("act", {"number": index}) for index in range(len(calls))]
     model = kit.ScriptedModel([[*batch, Done(StopReason.TOOL_CALLS)], kit.say("over")])
@@ -144,7 +141,13 @@ def test_nobody_watching_changes_nothing(plan: Plan, faults: list[Fault], make: 
     assert seen[0] == seen[1]
 
 
-failing = any_of(Mood(ADVISORY, point, does) for point in MOODS for does in product((*RAISES, "wrong"), repeat=2))
+OF_THE_RUN = ("raise Cancelled", "raise DeadlineExceeded")
+"""Once the scope of a run has ended, whoever raises these has only looked at it: that is no failure."""
+failing = any_of(
+    Mood(ADVISORY, point, does)
+    for point in MOODS
+    for does in product([each for each in COMMON if each not in OF_THE_RUN], repeat=2)
+)
 
 
 @given(plans, st.lists(calm_faults, max_size=2), st.lists(failing, min_size=1, max_size=4))

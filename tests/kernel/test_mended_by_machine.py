@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from types import FrameType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
@@ -53,7 +53,7 @@ def test_whoever_subscribes_in_a_signal_handler_while_another_subscribes_misses_
         streams = [agent.subscribe()]
         lines = 0
 
-        def trace(frame: FrameType, event: str, argument: object) -> object:
+        def trace(frame: FrameType, event: str, argument: object) -> Any:  # Any: itself or None
             nonlocal lines
             if frame.f_code is not Audience.join.__code__:
                 return trace if event == "call" else None
