@@ -49,4 +49,8 @@ real-model:  ## an agent with a real, small model on this machine (builds a serv
 mutation:  ## small faults in the kernel, one at a time, that the tests have to find (MODULES="_loop _batch"; long)
 	$(PYTHON) -m tests.mutation $(MODULES)
 
+.PHONY: machine
+machine:  ## the agent's state machine, a million steps of it (a night; STEPS=10000 for fewer)
+	HYPOTHESIS_PROFILE=nightly MACHINE_STEPS=$(or $(STEPS),1000000) $(PYTHON) -m pytest tests/kernel/test_machine*.py
+
 all: check test cov  ## check, test and cov

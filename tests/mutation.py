@@ -51,6 +51,7 @@ BATCH = ("_batch", "_calls", "_crew", "_perform", "_progress", "_bounds", "_gate
 OUTPUT = ("_final", "_structured")
 SLOW = ("soak", "machine", "anywhere", "two_processes", "abandoned_many", "output_plan", "schema")
 """Files of tests that take seconds, by a part of their names: they find nothing here that the quick ones do not."""
+_WRITTEN = "test_killed_mutants"
 _PATIENCE_S = 10.0
 _LONGEST_S = 1.0  # tests that take longer are left out: others of the same lines are quicker
 _KILLED, _LIVED = 1, 0
@@ -197,8 +198,9 @@ class Mutation:
         return test in self._sound
 
     def _choose(self, mutant: Mutant) -> list[str]:
-        """The tests that run the mutant's lines, as many as the time allows: first those that found one close by, then
-        by turns those that go where few do in the same function, and the quickest of each file."""
+        """The tests that run the mutant's lines, as many as the time allows: first those that found one close by and
+        those that were written to, then by turns those that go where few do in the same function, and the quickest of
+        each file."""
         covering = self._covering[mutant.module]
         lines = set(covering) if mutant.kind == "constant" else mutant.lines
         if not any(covering.get(line) for line in lines):  # perhaps in a process of the test's own
@@ -214,8 +216,9 @@ class Mutation:
         rare = sorted(quick, key=lambda each: -rarity[each])
         mixed = [test for row in zip_longest(*files.values()) for test in row if test is not None]
         near = [test for test in self._killers[_function(mutant)] if test in found]
+        written = [test for test in quick if _WRITTEN in test]
         by_turns = [test for pair in zip(rare, mixed, strict=True) for test in pair]
-        return list(_within(self._seconds, dict.fromkeys([*near, *by_turns]), self._times))
+        return list(_within(self._seconds, dict.fromkeys([*near, *written, *by_turns]), self._times))
 
     def _start(self, mutant: Mutant | None, items: list[pytest.Item]) -> int:
         pid = os.fork()

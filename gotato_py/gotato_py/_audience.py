@@ -20,22 +20,22 @@ class Audience:
     in its copy of this one the lock may be taken by a thread that it does not have.
     """
 
-    __slots__ = ("_subscribers", "lock")
+    __slots__ = ("_made", "lock")
 
     def __init__(self) -> None:
         self.lock = RLock()
-        self._subscribers: Subscribers | None = None  # made by the first subscription
+        self._made: dict[str, Subscribers] = {}  # by the first subscription; `setdefault` is one step
 
     @property
     def has_come(self) -> bool:
         """Whether anybody ever subscribed."""
-        return self._subscribers is not None
+        return bool(self._made)
 
     def add(self, maxsize: int) -> EventStream:
         """A new subscriber, who gets the events from here on."""
-        if self._subscribers is None:
-            self._subscribers = Subscribers()
-        return self._subscribers.add(maxsize)
+        if not self._made:
+            self._made.setdefault("all", Subscribers())
+        return self._made["all"].add(maxsize)
 
     def join(self, run: Run) -> None:
         """Has the run tell its events to those who have subscribed; they get its `agent_end`, whenever they came."""
@@ -50,7 +50,7 @@ class Audience:
 
     def tell_end(self, run: Run, last: Event | None) -> None:
         """Tells the last event of a run, also when an interrupt comes: twice in a row is once."""
-        if not self._subscribers:
+        if not self._pushes():
             return
         if last is None and run.announcer.is_open:  # somebody came while the run was being closed
             last = run.announcer.emit(AgentEnd, run.status, error_info(run.error), run.usage)
@@ -64,12 +64,12 @@ class Audience:
     def finish(self) -> None:
         """Ends the queues of all subscribers: no event follows."""
         with self.lock:
-            if self._subscribers is not None:
-                self._subscribers.finish()
+            for subscribers in self._made.values():
+                subscribers.finish()
 
     def _push(self, event: Event) -> None:
         for push in self._pushes():
             push(event)
 
     def _pushes(self) -> tuple[Callable[[Event], object], ...]:
-        return () if self._subscribers is None else self._subscribers.pushes()
+        return self._made["all"].pushes() if self._made else ()

@@ -50,7 +50,8 @@ def commit_result(run: Run, result: ToolResult) -> None:
 def close_calls(run: Run, why: GotatoError | None) -> None:
     """Gives every open call its result: effect unknown if it was started, else not run.
 
-    What waits for a person, and what stands behind it, stays open where the run leaves it so.
+    What waits for a person, and what stands behind it, stays open where the run leaves it so. A call that waited, and
+    was started when its process ended, waits no more.
     """
     transcript = run.setup.transcript
     run.ledger.catch_up(transcript)
@@ -58,6 +59,8 @@ def close_calls(run: Run, why: GotatoError | None) -> None:
     if not opened:
         return
     started = transcript.started
+    asked = [record.key for record in transcript.waiting] if run.leaves_open else ()
+    waits = any(key in asked and key not in started for key, _ in opened)
     reason = _reason(why)
     no_answer = ToolResultStatus.TIMED_OUT if _is_deadline(why) else ToolResultStatus.CANCELLED
     for key, call in opened:
@@ -69,7 +72,7 @@ def close_calls(run: Run, why: GotatoError | None) -> None:
             commit_result(run, unsaved)
         elif key in started:
             commit_result(run, refused(call, key, status, reason))
-        elif run.leaves_open:
+        elif waits:
             continue
         elif key in run.superseded:
             commit_result(run, refused(call, key, ToolResultStatus.BLOCKED, "superseded by a new message"))

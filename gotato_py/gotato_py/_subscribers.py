@@ -44,7 +44,8 @@ class Subscribers:
         return bool(self._listening())
 
     def __del__(self) -> None:  # the agent was dropped unclosed: nobody may wait for its events for ever
-        self.finish()
+        if hasattr(self, "_live"):  # else an interrupt came while this was made
+            self.finish()
 
     def add(self, maxsize: int) -> EventStream:
         """A new stream, which gets the events from here on. Raises `InvalidArgument` for a `maxsize` below 1."""

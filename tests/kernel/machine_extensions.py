@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, cast
 
 from gotato_py import (
@@ -47,15 +46,6 @@ MOODS: dict[str, tuple[str, ...]] = {
 ADVISORY = 1
 """The number of the extension whose failures change nothing."""
 COUNT = 3
-
-
-@dataclass(frozen=True)
-class Mood:
-    """What the extension of that number does at a point: at each call in turn, then nothing special."""
-
-    who: int
-    point: str
-    does: tuple[str, ...]
 
 
 class Asked(NamedTuple):

@@ -13,15 +13,18 @@ from gotato_py import (
     Compaction,
     MemoryTranscript,
     Message,
+    ModelContext,
     ModelEvent,
     ModelRequest,
     RunRecord,
     Scope,
     StoreFailure,
     Tool,
+    ToolCall,
     ToolMessage,
     TurnView,
     Usage,
+    UserMessage,
     WaitingCall,
 )
 
@@ -38,6 +41,8 @@ class Probing(Protocol):
     steps: deque[kit.Step]
     offers: deque[str]
     broken_store: bool
+    builds: deque[str]
+    built: bool
     rewritten: bool
     wants_output: bool
     noting: bool
@@ -70,7 +75,8 @@ class ProbedModel:
         return kit.say("7") if self.capabilities else kit.call("final_answer", value=7)
 
     def stream(self, request: ModelRequest, scope: Scope) -> Iterator[ModelEvent]:
-        self._world.note("rewritten" if self._world.rewritten else "request", tuple(request.messages))
+        changed = self._world.rewritten or self._world.built
+        self._world.note("rewritten" if changed else "request", tuple(request.messages))
         self._world.note("offered", [spec.name for spec in request.tools])
         self._world.probe("request")
         stream = self._scripted.stream(request, scope)
@@ -240,6 +246,38 @@ class Source:
                 pass
         self._world.note("offer", [tool.spec.name for tool in self._last])
         return self._last
+
+
+class Builder:
+    """A context builder that shows everything, the last message of the user and what follows, or what it must not."""
+
+    def __init__(self, world: Probing) -> None:
+        self._world = world
+
+    def build(self, view: TurnView) -> ModelContext:
+        does = self._world.builds.popleft() if self._world.builds else "same"
+        self._world.probe("source")
+        self._world.built = does != "same"
+        if does in RAISES:
+            raise RAISES[does]()
+        match does:
+            case "window":
+                users = [at for at, each in enumerate(view.messages) if isinstance(each, UserMessage)]
+                return ModelContext(view.system, view.messages[users[-1] if users else 0 :])
+            case "panel":
+                return ModelContext(view.system, view.messages, "what the time is")
+            case "copy":
+                return ModelContext("Be long.", tuple(view.messages))
+            case "open":
+                return ModelContext(
+                    view.system, [UserMessage("do"), AssistantMessage(tool_calls=[ToolCall("c", "act")])]
+                )
+            case "nothing":
+                return ModelContext(view.system, ())
+            case "wrong":
+                return cast(ModelContext, view.messages)
+            case _:
+                return ModelContext(view.system, view.messages)
 
 
 def open_calls(messages: Sequence[Message]) -> list[str]:

@@ -35,6 +35,7 @@ class Hosting(Protocol):
     kept: MemoryTranscript
     log: list[Entry]
     run_id: str
+    repairing: bool
 
     def note(self, kind: str, value: object) -> None:
         """Writes a line of the log."""
@@ -50,11 +51,11 @@ class Hosts:
         self.withdrawn: set[str] = set()
         self.subscribers: list[Subscriber] = []
 
-    def control(self, action: str, *, idle: bool = False) -> None:
-        """Does it; `idle` says that no run goes on."""
+    def control(self, action: str, *, idle: bool = False, sure: bool = True) -> None:
+        """Does it; `idle` says that no run goes on. Who is not `sure` may be the tool of a run that was left behind."""
         limits = self._world.make.limits
         try:
-            self._control(action, idle=idle)
+            self._control(action, idle=idle, sure=sure)
         except NotRunning:
             self._world.note("refused", action)
         except LimitExceeded as error:
@@ -65,7 +66,7 @@ class Hosts:
             if action != "bad steer" and (limits.max_message_bytes is None or limits.max_message_bytes >= ROOM):
                 self._wrong(f"{action} was refused: {error}")
 
-    def _control(self, action: str, *, idle: bool) -> None:
+    def _control(self, action: str, *, idle: bool, sure: bool) -> None:
         agent = self._world.agent
         match action:
             case "steer":
@@ -85,9 +86,10 @@ class Hosts:
             case "subscribe":
                 self.subscribe(256)
             case "wait idle":
-                self._wait_idle(idle)
+                self._wait_idle(idle, sure=sure)
             case "look":
-                if (agent.status == "running") == idle:
+                running = agent.status == "running"
+                if running == idle and sure and not self._world.repairing:
                     self._wrong(f"the status is {agent.status}")
                 str((agent, agent.abandoned))
             case _:
@@ -99,7 +101,7 @@ class Hosts:
     def _steer_again(self, known: str) -> None:
         """A message with the id of one that is queued or delivered is that one; any other is new, for this run."""
         queued = any(each[1:] == (known, self._world.run_id) for each in self.accepted) and known not in self.withdrawn
-        there = queued or any(message.id == known for message in self._world.kept.messages)
+        there = queued or any(known in (each.id, each.metadata.get("last_user")) for each in self._world.kept.messages)
         self._world.agent.steer(UserMessage("by the way", id=known))
         if not there:
             self._accept("steer", known)
@@ -117,9 +119,9 @@ class Hosts:
         mine = [each for each in self.accepted if (each.control, each.run_id) == (control, self._world.run_id)]
         return sum(each.id not in gone for each in mine)
 
-    def _wait_idle(self, idle: bool) -> None:
+    def _wait_idle(self, idle: bool, *, sure: bool) -> None:
         try:
-            if self._world.agent.wait_idle(0) is not idle:
+            if self._world.agent.wait_idle(0) is not idle and sure:
                 self._wrong("wait_idle is wrong about the run")
         except InvalidState:
             if idle:

@@ -258,6 +258,7 @@ def effects(log: Sequence[Entry]) -> list[str]:
     marked = Counter(entry.value for entry in log if entry.kind == "started")
     problems += [f"6: {key} ran {count} times" for key, count in ran.items() if count > 1]
     problems += [f"6: {key} was marked {count} times" for key, count in marked.items() if count > 1]
+    changed = {entry.value.subject for entry in log if entry.kind == "asked" and entry.value.point == "after_tool"}
     for kind, value, _ in log:
         if kind != "append":
             continue
@@ -273,7 +274,7 @@ def effects(log: Sequence[Entry]) -> list[str]:
                 problems.append(f"6: {result.key} ran or may have run, and is said not to have")
             if result.status in (ToolResultStatus.CANCELLED, ToolResultStatus.TIMED_OUT) and not marked[result.key]:
                 problems.append(f"6: {result.key} never started, and its effect is said to be unknown")
-            if result.executed is not True and not result.text.strip():
+            if result.executed is not True and not result.text.strip() and result.key not in changed:
                 problems.append(f"6: {result.key} does not say what became of it")
     return problems
 

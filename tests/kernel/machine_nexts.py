@@ -10,7 +10,7 @@ import gotato_testkit as kit
 from gotato_py import Agent, AgentClosed, Limits, MemoryTranscript, UserMessage, check_messages
 
 from .machine_caller import carry_out, judge
-from .machine_plans import Plan
+from .machine_words import Plan
 from .machine_world import World
 
 

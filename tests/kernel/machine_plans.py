@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import combinations, product
 from typing import TypeVar
 
@@ -42,8 +41,8 @@ from gotato_py import (
 )
 
 from .machine_deeds import CONTROLS, DEEDS, INTERRUPTS, RAISES, RETURNS, UNFINISHED, WAITS, Untyped
-from .machine_extensions import COMMON, COUNT, MOODS, SAME, Mood
-from .machine_words import Fault, Make
+from .machine_extensions import COMMON, COUNT, MOODS, SAME
+from .machine_words import Fault, Make, Mood, Plan
 
 
 def ask(name: str, arguments: object, ident: str = "c1") -> ToolCallReady:
@@ -72,7 +71,11 @@ def any_of(values: Iterable[T]) -> st.SearchStrategy[T]:
 TEXTS = ["a", "Hello wor", "  ", "", "\n", "zwölf €", "\ud800", "x" * 40, "7", '{"value": 8}']
 TOOLS = ["act", "act", "act", "slow", "solo", "extra", "other"]
 DOES = [*DEEDS, *DEEDS, *RAISES, *RETURNS, *CONTROLS, *WAITS, *INTERRUPTS, "close"]
-QUICK = [*["thing", "behind", "progress"] * 4, "heed", *CONTROLS, "hang", "raise ValueError"]
+QUICK = [
+    *["thing", "behind", "progress"] * 4,
+    *["heed", "heed", "hang", "cancel and hang", "interrupt", "raise ValueError"],
+    *CONTROLS,
+]
 IDENTS = ["c1", "c1", "c2", "", "x|" * 30]
 ODD_ARGUMENTS = (
     *("", "null", "{}", "[1]", "5", '{"a":', '{"do": 1}', '{"do":"x","y":1}'),
@@ -121,6 +124,7 @@ untyped_errors = st.builds(
     lambda kind: kind("not mine"), st.sampled_from([ValueError, OSError, Cancelled, DeadlineExceeded])
 )
 unruly_errors = st.builds(lambda kind: kind(), st.sampled_from([SystemExit, GeneratorExit, MemoryError, Untyped]))
+overflows = st.builds(lambda body: [*body, kit.Raise(ContextOverflow("too long"))], st.lists(pieces, max_size=1))
 errors = st.one_of(typed_errors, typed_errors, untyped_errors, unruly_errors)
 oddities = st.sampled_from([None, 7, "text", object(), Done, [], kit.Stall(), ReasoningDelta(UNFINISHED)])
 breaks = st.one_of(
@@ -161,12 +165,17 @@ def _faults(places: Mapping[str, int], actions: Sequence[str]) -> st.SearchStrat
 
 store_faults = _faults(COMMITS, ["os error", "store failure", "broken store"])
 threads = [f"thread {each}" for each in CONTROLS]
-meanwhile = _faults(CALLED, [*CONTROLS, *CONTROLS, *threads, "busy", "close", "late steer", "late close", "late wait"])
+meanwhile = _faults(
+    CALLED,
+    [*CONTROLS, *CONTROLS, *threads, "busy", "close", "close stream", "late steer", "late close", "late wait"],
+)
 faults = st.one_of(
     meanwhile,
     store_faults,
     _faults(PLACES, list(INTERRUPTS)),
-    _faults(CALLED, [*INTERRUPTS, "cancel", "signal", "thread cancel", "late cancel"]),
+    _faults(
+        CALLED, [*INTERRUPTS, "cancel", "cancel scope", "signal", "thread cancel", "late cancel", "thread close stream"]
+    ),
     _faults({**CALLED, **COMMITTED}, ["kill"]),
 )
 GRUMBLES = (
@@ -198,25 +207,11 @@ asking = st.builds(
         st.sampled_from(["ask", "ask", SAME, "ask for 5 s", "ask for nothing", "block"]), min_size=1, max_size=4
     ).map(tuple),
 )
-moods = st.one_of(moods_of(list(MOODS)), moods_of(list(MOODS)), moods_of(["before_tool"]), asking)
+moods = st.one_of(moods_of(list(MOODS)), moods_of(list(MOODS)), moods_of(["before_tool", "on_overflow"]), asking)
+builds = st.sampled_from(["same", "same", "window", "panel", "copy", "wrong", "open", "nothing", "raise ValueError"])
 offers = st.sampled_from(
     [*["none", "one", "two"] * 4, "twice", "wrong", "nothing", "raise ValueError", "raise Cancelled"]
 )
-
-
-@dataclass(frozen=True)
-class Plan:
-    """One run: what the model does, what goes wrong, and how the caller takes it."""
-
-    steps: Sequence[kit.Step] = ()
-    faults: Sequence[Fault] = ()
-    moods: Sequence[Mood] = ()
-    offers: Sequence[str] = ()
-    grumbles: frozenset[str] = field(default_factory=frozenset)
-    way: str = "run"
-    leave_after: int = 0
-    timeout: float | None = None
-    output: type | None = None
 
 
 def _plans(
@@ -228,6 +223,7 @@ def _plans(
         st.lists(faults, max_size=3),
         st.lists(moods, max_size=5),
         st.lists(offers, max_size=3),
+        st.lists(builds, max_size=3),
         any_of(frozenset(each) for count in (0, 0, 1, 2) for each in combinations(GRUMBLES, count)),
         st.sampled_from(WAYS),
         st.integers(0, 12),
@@ -238,7 +234,9 @@ def _plans(
 
 questions = st.builds(Plan, st.lists(batches, min_size=1, max_size=2), moods=st.lists(asking, min_size=1, max_size=2))
 """Runs that probably end waiting for a person."""
-far = _plans(st.one_of(batches, batches, batches, good), st.one_of(faults, meanwhile, meanwhile), [None])
+far = _plans(
+    st.one_of(batches, batches, batches, batches, good, overflows), st.one_of(faults, meanwhile, meanwhile), [None]
+)
 plans = st.one_of(far, far, _plans(steps, faults, [None, None, None, 0.0, 1.0, 20.0]))
 """Most runs come far: they call tools, and what happens meanwhile is part of it."""
 
@@ -268,12 +266,17 @@ parallel_limits = any_of(
     Limits(max_parallel_tools=most, tool_timeout=timeout, max_abandoned=abandoned)
     for most, timeout, abandoned in product([2, 3, None], TOOL_TIMEOUTS, [8, 1])
 )
+wrapped_limits = any_of(
+    Limits(**{name: 1 + more}, wrap_up=True)
+    for name, more in product(("max_turns", "max_tool_calls", "max_repeated_calls", "max_total_tokens"), range(3))
+)
 makes = st.builds(
     Make,
-    st.one_of(st.just(Limits()), st.just(Limits()), parallel_limits, parallel_limits, small_limits),
+    st.one_of(st.just(Limits()), st.just(Limits()), parallel_limits, parallel_limits, small_limits, wrapped_limits),
     st.integers(1, 3),
     st.sampled_from([(), POINTS, POINTS, POINTS, ("before_tool",), ("after_tool", "observe"), (*POINTS, "observe")]),
     st.booleans(),
     st.booleans(),
     st.sampled_from([True, True, True, False]),
+    built=st.sampled_from([False, False, True]),
 )

@@ -127,7 +127,7 @@ def controls(world: World, run_id: str, result: RunResult[object] | None) -> lis
     ids = {each.id for each in mine}
     problems += [f"{ident} is undelivered, and was never accepted" for ident in undelivered if ident not in ids]
     for control in ("steer", "follow_up"):
-        known = [each.id for each in mine if each.control == control]
+        known = list(dict.fromkeys(each.id for each in mine if each.control == control))
         for said in (appended, undelivered):
             came = [ident for ident in said if ident in known]
             if came != [ident for ident in known if ident in came]:

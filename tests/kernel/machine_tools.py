@@ -76,8 +76,7 @@ class Tools:
     def let_go(self) -> None:
         """Lets the tools that hang go on, and waits until their threads have ended."""
         self._held.set()
-        for thread in workers():
-            thread.join(BOUND)
+        settle(0, BOUND)
 
     def act(self, do: str, use: ToolContext[object]) -> object:
         """Does what the call asks for."""
@@ -97,7 +96,7 @@ class Tools:
         if do in RETURNS:
             return RETURNS[do]()
         if do in CONTROLS:
-            world.hosts.control(do)
+            world.hosts.control(do, sure=here)
             return do
         if do in INTERRUPTS and (here or do != "ctrl-c"):
             self._interrupt(INTERRUPTS[do], "tool" if here else "worker")
@@ -174,9 +173,9 @@ def workers() -> list[threading.Thread]:
     return [thread for thread in threading.enumerate() if thread.name.startswith("gotato tool")]
 
 
-def settle(most: int) -> int:
-    """Waits until no more than so many worker threads are left, a second at most; how many are."""
-    until = time.monotonic() + 1
+def settle(most: int, seconds: float = 1.0) -> int:
+    """Waits until no more than so many worker threads are left, some seconds at most; how many are."""
+    until = time.monotonic() + seconds
     while len(workers()) > most and time.monotonic() < until:
         time.sleep(0.001)
     return len(workers())

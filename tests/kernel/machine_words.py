@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+import gotato_testkit as kit
 from gotato_py import Limits
 
 BOUND = 5.0
@@ -42,6 +44,32 @@ class Make:
     native: bool = False
     watched: bool = True
     steady: bool = False
+    built: bool = False
+
+
+@dataclass(frozen=True)
+class Mood:
+    """What the extension of that number does at a point: at each call in turn, then nothing special."""
+
+    who: int
+    point: str
+    does: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One run: what the model does, what goes wrong, and how the caller takes it."""
+
+    steps: Sequence[kit.Step] = ()
+    faults: Sequence[Fault] = ()
+    moods: Sequence[Mood] = ()
+    offers: Sequence[str] = ()
+    builds: Sequence[str] = ()
+    grumbles: frozenset[str] = field(default_factory=frozenset)
+    way: str = "run"
+    leave_after: int = 0
+    timeout: float | None = None
+    output: type | None = None
 
 
 class Accepted(NamedTuple):

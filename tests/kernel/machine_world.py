@@ -10,17 +10,28 @@ import json
 import signal
 import threading
 from collections import deque
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
+from typing import Any
 
 import gotato_testkit as kit
-from gotato_py import Agent, Event, Hooks, MemoryTranscript, RetryPolicy, StoreFailure, WaitingCall
+from gotato_py import (
+    Agent,
+    Event,
+    Hooks,
+    MemoryTranscript,
+    RetryPolicy,
+    RunStream,
+    Scope,
+    StoreFailure,
+    WaitingCall,
+)
 
 from .machine_deeds import CONTROLS, INTERRUPTS, Interrupt, TimeLimit
-from .machine_extensions import COUNT, SAME, Mood, extension
-from .machine_fakes import ProbedClock, ProbedModel, ProbedTranscript, Source, open_calls
+from .machine_extensions import COUNT, SAME, extension
+from .machine_fakes import Builder, ProbedClock, ProbedModel, ProbedTranscript, Source, open_calls
 from .machine_hosts import Hosts
 from .machine_tools import Tools
-from .machine_words import BOUND, Entry, Fault, Make
+from .machine_words import BOUND, Entry, Fault, Make, Plan
 
 STORE_FAULTS = frozenset({"os error", "store failure", "broken store"})
 
@@ -36,6 +47,7 @@ class World:
         self.transcript = ProbedTranscript(self)
         self.steps: deque[kit.Step] = deque()
         self.offers: deque[str] = deque()
+        self.builds: deque[str] = deque()
         self.moods: dict[tuple[int, str], deque[str]] = {}
         self.grumbles: Collection[str] = ()
         self.model = ProbedModel(self)
@@ -47,11 +59,14 @@ class World:
         self.raised: list[BaseException] = []
         self.threads: list[threading.Thread] = []
         self.broken_store = self.cancelled = False
-        self.rewritten = self.wants_output = False
+        self.rewritten = self.built = self.wants_output = False
+        self.stream: RunStream[Any] | None = None  # the run that goes on, where it is one
+        self.scope: Scope | None = None  # what its caller gave it
         self.noting = False  # what the log itself asks of the kernel is nothing to interrupt
         self.snapshot: tuple[str, int] | None = None  # what a killed process leaves: the transcript, the log so far
         self.makes: dict[str, Make] = {}  # by run
         self.run_id = ""
+        self.repairing = False  # whether an entry may be closing a run that was left behind
         self.closed = True  # whether nothing was left for the next entry to close
         self.known: set[str] = set()  # the runs whose events were read to their end
         self.agents: list[Agent] = []
@@ -69,6 +84,7 @@ class World:
             instructions="Be brief.",
             tools=[*self.tools.fixed(make), *([Source(self, self.tools.changing(make))] if make.sourced else [])],
             transcript=self.transcript,
+            context_builder=Builder(self) if make.built else None,
             extensions=[*told, *(watching if make.watched else [])],
             limits=make.limits,
             retry=RetryPolicy(max_attempts=make.attempts, jitter=0),
@@ -95,6 +111,7 @@ class World:
         if kind == "begin_run":
             self.run_id = str(value)
             self.makes[self.run_id] = self.make
+            self.repairing = False
         self.noting = self.noting and not here
 
     def mood(self, who: int, point: str) -> str:
@@ -102,18 +119,23 @@ class World:
         does = self.moods.get((who, point))
         return does.popleft() if does else SAME
 
-    def arm(self, faults: Sequence[Fault], moods: Sequence[Mood] = (), offers: Sequence[str] = ()) -> None:
-        """Counts probes from zero, for these faults."""
-        self.faults, self.counts, self.fired, self.raised = list(faults), {}, [], []
-        self.moods = {(each.who, each.point): deque(each.does) for each in moods}
-        self.offers = deque(offers)
+    def arm(self, plan: Plan) -> None:
+        """Sets the stage for a run, and counts probes from zero."""
+        self.faults, self.counts, self.fired, self.raised = list(plan.faults), {}, [], []
+        self.moods = {(each.who, each.point): deque(each.does) for each in plan.moods}
+        self.steps.extend(plan.steps)
+        self.offers, self.builds = deque(plan.offers), deque(plan.builds)
+        self.grumbles, self.wants_output = plan.grumbles, plan.output is not None
+        self.repairing = not self.closed
         self.tools.arm()
 
     def disarm(self) -> None:
         """Ends the faults, and waits for the threads that they started."""
         self.faults, self.broken_store, self.grumbles = [], False, ()
-        self.moods, self.rewritten, self.wants_output = {}, False, False
+        self.moods, self.rewritten, self.built, self.wants_output = {}, False, False, False
+        self.stream = self.scope = None
         self.offers.clear()
+        self.builds.clear()
         self.steps.clear()
         for thread in self.threads:
             thread.join(BOUND)
@@ -147,12 +169,20 @@ class World:
         match action.split():
             case ["cancel"]:
                 self.cancelled = self.agent.cancel("by a callback")
+            case ["cancel", "scope"] if self.scope is not None:
+                self.scope.cancel("by its owner")
+            case ["close", "stream"]:
+                self.close_stream()
             case ["signal"]:
                 signal.raise_signal(signal.SIGUSR1)
             case ["close"]:
                 self.agent.close()
             case ["kill"]:
                 self.snapshot = (json.dumps(self.kept.to_dict()), len(self.log))
+            case ["thread", "close", "stream"]:
+                thread = threading.Thread(target=self.close_stream)
+                thread.start()
+                thread.join(BOUND)
             case ["thread", *rest]:
                 self.hosts.in_thread(" ".join(rest)).join(BOUND)
             case ["late", *rest]:
@@ -167,6 +197,11 @@ class World:
                 self.broken_store = True
             case _:
                 raise AssertionError(action)
+
+    def close_stream(self) -> None:
+        """Closes the stream from within its run, or from another thread: that only cancels it."""
+        if self.stream is not None:
+            self.stream.close()
 
     @property
     def store_failed(self) -> bool:

@@ -16,10 +16,12 @@ from gotato_py import (
     Limits,
     MemoryTranscript,
     Message,
+    Pending,
     RunStatus,
     ToolCall,
     ToolContext,
     ToolExecutionEnd,
+    ToolExecutionUpdate,
     ToolMessage,
     ToolResult,
     ToolResultStatus,
@@ -195,3 +197,38 @@ class TestBlocked:
         stage = Stage(call("a") + call("b"), tools=[FakeTool("a"), FakeTool("b")], extensions=[hooks])
         assert stage.run().status is RunStatus.FAILED
         assert not stage.effects
+
+
+class TestResults:
+    """What a result holds beside its text."""
+
+    def test_pending(self) -> None:
+        """The handle of work that goes on elsewhere is kept with the result, and no other result has one."""
+        stage = Stage(
+            call("order") + call("a"), say("Done."), tools=[FakeTool("order", Pending("job-7")), FakeTool("a")]
+        )
+        stage.run()
+        assert [message.result.metadata for message in stage.results] == [{"handle": "job-7"}, {}]
+        assert_laws(stage)
+
+    def test_empty_text(self) -> None:
+        """A tool that returns empty text says nothing: its result has no part."""
+        stage = Stage(call("a"), say("Done."), tools=[FakeTool("a", "")])
+        stage.run()
+        assert (stage.statuses, stage.results[0].result.parts) == (["ok"], ())
+        assert_laws(stage)
+
+    def test_progress_of_just_so_many_bytes(self) -> None:
+        """Progress of exactly the limit is told, what is over it is dropped."""
+
+        @tool
+        def talk(use: ToolContext[object]) -> str:
+            """Tells how far it is."""
+            use.progress("12345")
+            use.progress("6")
+            return "done"
+
+        stage = Stage(call("talk"), say("Done."), tools=[talk], limits=Limits(max_tool_progress_bytes=5))
+        stage.run()
+        assert [event.text for event in stage.events if isinstance(event, ToolExecutionUpdate)] == ["12345"]
+        assert_laws(stage)

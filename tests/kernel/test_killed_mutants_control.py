@@ -32,6 +32,19 @@ class TestWithoutLimit:
         assert_laws(stage)
 
 
+class TestWhileOneIsDelivered:
+    """An observer acts as a steer is told to be in the transcript."""
+
+    def test_another_one_is_taken(self) -> None:
+        """A message that comes while another is delivered is taken too, and delivered behind it."""
+        queue = Do(lambda: stage.agent.steer("first"))
+        again = on("message_end", lambda: stage.agent.steer("second"), number=3)
+        stage = Stage(call("a"), say("Done."), tools=[FakeTool("a", queue)], extensions=[again])
+        assert stage.run().text == "Done."
+        assert stage.history[3:5] == ["U first", "U second"]
+        assert_laws(stage)
+
+
 class TestAtTheEnd:
     """An observer acts at agent_end, where the run takes nothing any more."""
 

@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import pytest
 
-from gotato_py import AgentEnd, ErrorCode, Hooks, Limits, RunStatus
+from gotato_py import (
+    AgentEnd,
+    AssistantMessage,
+    Cancelled,
+    DeadlineExceeded,
+    ErrorCode,
+    ExtensionFailure,
+    GotatoError,
+    Hooks,
+    Limits,
+    MemoryTranscript,
+    Message,
+    RunStatus,
+)
 from gotato_testkit import Do, Raise, call, say
 
 from .laws import assert_laws
 from .stage import Stage
+
+M = TypeVar("M", bound=Message)
 
 
 def ping() -> str:
@@ -54,6 +71,48 @@ class TestWrapUp:
         )
         assert stage.run().status is RunStatus.CANCELLED
         assert_laws(stage)
+
+
+class Refusing(MemoryTranscript):
+    """A transcript that keeps no answer, once."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self._errors = [error]
+
+    def append(self, message: M) -> M:
+        """Keeps user messages."""
+        if isinstance(message, AssistantMessage) and self._errors:
+            raise self._errors.pop()
+        return super().append(message)
+
+
+class TestFailed:
+    """Errors that look like an end of the run, and errors from where none is expected."""
+
+    @pytest.mark.parametrize("error", [Cancelled("elsewhere"), DeadlineExceeded("elsewhere")])
+    def test_the_end_of_something_else(self, error: GotatoError) -> None:
+        """A run that nobody cancelled, and whose time has not passed, has failed, whatever error ended it."""
+        stage = Stage(say("Done."), transcript=Refusing(error))
+        result = stage.run()
+        assert (result.status, result.error) == (RunStatus.FAILED, error)
+        assert_laws(stage)
+
+    def test_ids_that_fail(self) -> None:
+        """An id source that raises fails the run, which names it and what it raised."""
+        numbers = iter(range(1_000))
+        broken: list[str] = []
+
+        def ids(kind: str) -> str:
+            if broken:
+                raise ValueError(broken.pop())
+            return f"{kind}-{next(numbers)}"
+
+        stage = Stage(say("Done."), ids=ids, extensions=[Hooks(before_turn=lambda view: broken.append("secret"))])
+        result = stage.run()
+        assert result.status is RunStatus.FAILED
+        assert isinstance(result.error, ExtensionFailure)
+        assert result.error.message == "ValueError raised by the clock, the id source or the kernel itself"
 
 
 class TestInterrupted:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gotato_py import Approve, Ask, Hooks, InvalidArgument, Limits, Reject, RunStatus, TurnView, UserMessage
+from gotato_py import Approve, Ask, ErrorCode, Hooks, InvalidArgument, Limits, Reject, RunStatus, TurnView, UserMessage
 from gotato_testkit import Do, FakeTool, call, say
 
 from .laws import assert_laws
@@ -41,6 +41,15 @@ class TestFinalAnswer:
         result = stage.agent.run("how many?", output=Number, check=False)
         assert (result.status, dict(stage.effects)) == (RunStatus.LIMITED, {})
         assert_laws(stage, again=False)
+
+    def test_text_instead_of_the_call(self) -> None:
+        """A model that goes on to answer with text alone is corrected three times, and no more."""
+        stage = Stage(*[say("Five.")] * 6)
+        result = stage.agent.run("how many?", output=Number, check=False)
+        assert (result.status, len(stage.asked)) == (RunStatus.FAILED, 4)
+        assert result.error is not None
+        assert result.error.code is ErrorCode.OUTPUT_INVALID
+        assert_laws(stage)
 
     def test_a_tool_of_that_name_beside_a_native_model(self) -> None:
         """A model that keeps schemas by itself may call a tool of the user's that is named so."""

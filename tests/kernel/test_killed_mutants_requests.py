@@ -7,12 +7,14 @@ from collections.abc import Sequence
 import pytest
 
 from gotato_py import (
+    Agent,
     Cancelled,
     ConnectionFailed,
     ContextBuilt,
     ContextOverflow,
     ErrorCode,
     Hooks,
+    Limits,
     Message,
     ModelContext,
     ModelRetry,
@@ -23,8 +25,9 @@ from gotato_py import (
     Usage,
     UsageUpdate,
     UserMessage,
+    assemble_request,
 )
-from gotato_testkit import Do, ManualClock, Raise, Step, call, say
+from gotato_testkit import Do, EventRecorder, FakeTool, ManualClock, Raise, ScriptedModel, Step, call, say
 
 from .laws import assert_laws
 from .stage import Stage
@@ -143,6 +146,42 @@ class TestRequests:
         assert [line[0] for line in other.asked[0]] == ["U", "A", "U"]
 
 
+class Growing:
+    """A source that gives another tool each time."""
+
+    def __init__(self) -> None:
+        self._given: list[FakeTool] = []
+
+    def tools(self, view: TurnView) -> Sequence[FakeTool]:
+        """One more."""
+        self._given.append(FakeTool(f"tool_{len(self._given)}"))
+        return list(self._given)
+
+
+class TestThePrefix:
+    """`context_built.prefix_hash` is that of the request that is sent."""
+
+    def hashes(self, agent: Agent, model: ScriptedModel, events: EventRecorder) -> None:
+        """Each hash that was told is the one of its request."""
+        agent.run("go", check=False)
+        told = [event.prefix_hash for event in events.of(ContextBuilt)]
+        sent = [assemble_request(ModelContext("s", each.messages), each.tools)[1] for each in model.requests]
+        assert len(told) > 1
+        assert told == sent
+
+    def test_where_the_tools_change(self) -> None:
+        """Also where a source gives other tools than in the turn before."""
+        model, events = ScriptedModel([call("tool_0"), call("tool_1"), say("Done.")]), EventRecorder()
+        self.hashes(Agent(model, instructions="s", tools=[Growing()], extensions=[events]), model, events)
+
+    def test_where_the_run_is_wrapped_up(self) -> None:
+        """Also in the last request after a limit, which has no tools."""
+        model, events = ScriptedModel([call("ping"), say("So far.")]), EventRecorder()
+        limits = Limits(max_turns=1, wrap_up=True)
+        agent = Agent(model, instructions="s", tools=[ping], extensions=[events], limits=limits)
+        self.hashes(agent, model, events)
+
+
 class TestABuilderThatRaises:
     """What a builder raises while its run goes on, and when that has ended."""
 
@@ -167,4 +206,9 @@ class TestABuilderThatRaises:
 
         stage = Stage(context_builder=Ending())
         result = stage.run()
-        assert result.status is (RunStatus.CANCELLED if raised is None else RunStatus.FAILED)
+        assert result.error is not None
+        if raised is None:
+            assert result.status is RunStatus.CANCELLED
+        else:
+            assert result.status is RunStatus.FAILED
+            assert result.error.message == "Ending.build raised ZeroDivisionError"

@@ -24,9 +24,9 @@ from . import machine_laws as laws
 from .machine_caller import Message, Outcome, carry_out, judge
 from .machine_deeds import CONTROLS, INTERRUPTS
 from .machine_nexts import assert_next_run_works, assert_same_agent_goes_on
-from .machine_plans import Plan, makes, plans, questions
+from .machine_plans import makes, plans, questions
 from .machine_tools import workers
-from .machine_words import NO_LIMITS, Make
+from .machine_words import NO_LIMITS, Make, Plan
 from .machine_world import World
 
 ANSWERS = ("all", "all", "some", "none", "changed", "unknown")
@@ -34,8 +34,8 @@ STEPS = int(os.environ.get("MACHINE_STEPS", "0"))
 """How many steps the machine takes; 0 leaves it to the Hypothesis profile."""
 A_RUN = 10
 AT_ONCE = 1_000
-DEEP = settings().max_examples > 200
-pytestmark = pytest.mark.timeout(0 if STEPS else 7200 if DEEP else 240)
+EXAMPLES = settings().max_examples * (2 if settings().derandomize else 1)
+pytestmark = pytest.mark.timeout(0 if STEPS else 7200 if EXAMPLES > 1_000 else 240)
 
 
 def may_go_on(world: World) -> bool:
@@ -55,7 +55,8 @@ def _costs_nothing(world: World, plan: Plan, message: UserMessage) -> bool:
     """Whether the message was answered last, and nothing keeps the run from saying so."""
     users = [each for each in world.kept.messages if isinstance(each, UserMessage)]
     last = world.kept.messages[-1] if users else None
-    answered = isinstance(last, AssistantMessage) and not last.tool_calls and last.stop_reason in ("end_turn", "none")
+    said = isinstance(last, AssistantMessage) and not last.tool_calls and last.stop_reason in ("end_turn", "none")
+    answered = said and last is not None and "rejected" not in last.metadata
     calm = plan.output is None and plan.way in ("run", "checked", "stream", "text", "result")
     return bool(users) and users[-1].id == message.id and answered and calm and world.make.limits == NO_LIMITS
 
@@ -178,7 +179,7 @@ def test_the_invariants_hold_whatever_happens() -> None:
     """After any run, whatever its script, its faults, its extensions and its caller did, the invariants hold and the
     next run works."""
     if not STEPS:
-        run_state_machine_as_test(Machine, settings=settings(stateful_step_count=A_RUN))
+        run_state_machine_as_test(Machine, settings=settings(max_examples=EXAMPLES, stateful_step_count=A_RUN))
     for number in range(-(-STEPS // (A_RUN * AT_ONCE))):  # in parts: Hypothesis remembers every example of one
         machine = seed(number)(type("Machine", (Machine,), {}))
         run_state_machine_as_test(machine, settings=settings(max_examples=AT_ONCE, stateful_step_count=A_RUN))

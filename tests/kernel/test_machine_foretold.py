@@ -8,7 +8,8 @@ from dataclasses import replace
 from itertools import product
 from typing import Any
 
-from hypothesis import given
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gotato_testkit as kit
@@ -33,10 +34,12 @@ from . import machine_foretold as foretold
 from . import machine_laws as laws
 from .machine_caller import Outcome, carry_out
 from .machine_deeds import INTERRUPTS
-from .machine_extensions import ADVISORY, COMMON, MOODS, Mood
-from .machine_plans import POINTS, Plan, any_of, ask, plans, questions
-from .machine_words import Fault, Make
+from .machine_extensions import ADVISORY, COMMON, MOODS
+from .machine_plans import POINTS, any_of, ask, plans, questions
+from .machine_words import Fault, Make, Mood, Plan
 from .machine_world import World
+
+pytestmark = pytest.mark.timeout(7200 if settings().max_examples > 200 else 240)
 
 # What can be foretold
 

@@ -34,10 +34,9 @@ from gotato_py import (
 
 from . import machine_laws as laws
 from .machine_caller import Outcome, carry_out, judge
-from .machine_extensions import Mood
 from .machine_nexts import assert_next_run_works, assert_same_agent_goes_on
-from .machine_plans import POINTS, Plan, ask
-from .machine_words import Fault, Make
+from .machine_plans import POINTS, ask
+from .machine_words import Fault, Make, Mood, Plan
 from .machine_world import World
 
 DEEP = settings().max_examples > 200
