@@ -15,8 +15,8 @@ COMMAND = ROOT / "benchmarks" / "bench_core.py"
 PEER = ROOT / "benchmarks" / "peers" / "bench_gotato_py.py"
 ROWS = {
     "turn", "growth", "transform", "observer", "delta_1000", "delta_10000", "construct", "construct_bare", "threads",
-    "idle", "finished", "process", "import", "import_cpu", "first_answer", "first_answer_cpu", "cancel_stall", "cancel_backoff",
-    "cancel_connect", "cancel_mute", "cancel_headers", "cancel_body",
+    "idle", "finished", "process", "import", "import_cpu", "first_answer", "first_answer_cpu", "cancel_stall",
+    "cancel_backoff", "cancel_connect", "cancel_mute", "cancel_headers", "cancel_body",
 }  # fmt: skip
 VERDICTS = {"aim", "must", "MISSED"}
 
