@@ -21,7 +21,6 @@ from gotato_py import (
     ToolCall,
     ToolContext,
     ToolExecutionEnd,
-    ToolExecutionUpdate,
     ToolMessage,
     ToolResult,
     ToolResultStatus,
@@ -216,19 +215,4 @@ class TestResults:
         stage = Stage(call("a"), say("Done."), tools=[FakeTool("a", "")])
         stage.run()
         assert (stage.statuses, stage.results[0].result.parts) == (["ok"], ())
-        assert_laws(stage)
-
-    def test_progress_of_just_so_many_bytes(self) -> None:
-        """Progress of exactly the limit is told, what is over it is dropped."""
-
-        @tool
-        def talk(use: ToolContext[object]) -> str:
-            """Tells how far it is."""
-            use.progress("12345")
-            use.progress("6")
-            return "done"
-
-        stage = Stage(call("talk"), say("Done."), tools=[talk], limits=Limits(max_tool_progress_bytes=5))
-        stage.run()
-        assert [event.text for event in stage.events if isinstance(event, ToolExecutionUpdate)] == ["12345"]
         assert_laws(stage)

@@ -12,6 +12,7 @@ from gotato_py import (
     ToolMessage,
     UserMessage,
     WaitingCall,
+    replace,
 )
 
 
@@ -141,7 +142,7 @@ class TornForReaders(MemoryTranscript):
 
     def append(self, message: Any) -> Any:
         if isinstance(message, UserMessage) and message.text.isdecimal():
-            kept = UserMessage(message.text, id=f"n{message.text}")
+            kept = message if message.id else replace(message, id=f"n{message.text}")
             self._list.append(UserMessage("torn", id="n"))
             self._list[-1] = kept
             for _ in range(200):
