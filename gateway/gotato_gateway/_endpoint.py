@@ -23,11 +23,16 @@ def checked_base_url(owner: str, url: object) -> str:
     raise InvalidArgument(f"{owner}: base_url must be an http or https URL, such as https://api.openai.com/v1")
 
 
-def endpoint(base_url: str, path: str) -> str:
-    """The URL of one operation, without user and password; a query (Azure's api-version) stays at the end."""
+def endpoint(base_url: str, path: str, query: str = "") -> str:
+    """The URL of one operation, without user and password; a query (Azure's api-version) stays, behind `query`."""
     parts = urlsplit(base_url)
     return urlunsplit(
-        parts._replace(netloc=parts.netloc.rpartition("@")[2], path=f"{parts.path.rstrip('/')}/{path}", fragment="")
+        parts._replace(
+            netloc=parts.netloc.rpartition("@")[2],
+            path=f"{parts.path.rstrip('/')}/{path}",
+            query="&".join(filter(None, (query, parts.query))),
+            fragment="",
+        )
     )
 
 

@@ -10,17 +10,17 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from gotato_py import InvalidArgument
 
-from ._providers import OPENAI, Provider, is_known, provider_at
+from ._providers import Provider, is_known, provider_at
 
 _SECRET_NAME = re.compile(r"auth|key|token|secret|cookie|password|signature", re.IGNORECASE)
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
-def resolve_key(owner: str, given: str | None, base_url: str | None) -> str:
+def resolve_key(owner: str, given: str | None, base_url: str | None, home: Provider) -> str:
     """The key to send, "" for none.
 
     Left out, it comes from the variable of the service at `base_url`; for a host that is not known here, a proxy say,
-    and without `base_url`, from the dialect's own, OPENAI_API_KEY, as in the official SDK. None is an error without
+    and without `base_url`, from that of the dialect's `home`, as in the official SDK. None is an error without
     `base_url`; with one it means that no credential is sent.
     """
     if given is not None:
@@ -28,17 +28,20 @@ def resolve_key(owner: str, given: str | None, base_url: str | None) -> str:
         if not key and base_url is None:
             raise InvalidArgument(f"{owner}: api_key is empty; pass a key, or base_url for a server that takes none")
         return key
-    provider = OPENAI if base_url is None or not is_known(base_url) else provider_at(base_url)
+    provider = home if base_url is None or not is_known(base_url) else provider_at(base_url)
     key = "" if provider is None else key_from_environment(owner, provider)
     if not key and base_url is None:
-        raise InvalidArgument(f"{owner}: no api_key; pass one, set {OPENAI.key_variable}, or pass base_url")
+        raise InvalidArgument(f"{owner}: no api_key; pass one, set {home.key_variable}, or pass base_url")
     return key
 
 
 def key_from_environment(owner: str, provider: Provider) -> str:
-    """The key of a service from its usual variable; "" if there is none."""
-    variable = provider.key_variable
-    return checked_key(f"{owner}: the variable {variable}", os.environ.get(variable, "")) if variable else ""
+    """The key of a service from its usual variable, else from another that its SDK reads; "" if there is none."""
+    for variable in (provider.key_variable, *provider.other_variables):
+        key = checked_key(f"{owner}: the variable {variable}", os.environ.get(variable, "")) if variable else ""
+        if key:
+            return key
+    return ""
 
 
 def checked_key(where: str, key: object) -> str:
@@ -72,12 +75,12 @@ def checked_headers(owner: str, headers: Mapping[str, str] | None) -> dict[str, 
     return checked
 
 
-def authorization(key: str, headers: Mapping[str, str], url: str) -> dict[str, str]:
+def authorization(key: str, headers: Mapping[str, str], url: str, carrier: str, prefix: str) -> dict[str, str]:
     """The header that carries the credential: the caller's own goes first, then the key, then what the URL holds."""
-    if any(name.lower() == "authorization" for name in headers):
+    if any(name.lower() in ("authorization", carrier.lower()) for name in headers):
         return {}
     if key:
-        return {"Authorization": f"Bearer {key}"}
+        return {carrier: f"{prefix}{key}"}
     parts = urlsplit(url)
     if parts.username is None:
         return {}

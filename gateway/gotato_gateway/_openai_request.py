@@ -9,10 +9,10 @@ servers refuse them then.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from gotato_py import AssistantMessage, InvalidRequest, ModelOptions, ModelRequest, ReasoningPart, TextPart, ToolMessage
+from gotato_py import AssistantMessage, InvalidRequest, ModelOptions, ModelRequest
 
 from ._json import Object, dump_text, items, obj, text
 from ._openai_messages import chat_messages
@@ -131,16 +131,3 @@ def _fits_strict(schema: object) -> bool:
         return False
     inner = [*properties.values(), *obj(keywords.get("$defs")).values(), *items(keywords.get("anyOf"))]
     return all(_fits_strict(each) for each in inner) and ("items" not in keywords or _fits_strict(keywords["items"]))
-
-
-def texts_of(request: ModelRequest) -> Iterator[str]:
-    """Everything in a request that is the user's own words or data, and so must not get into an error message."""
-    yield request.system
-    for message in request.messages:
-        for part in message.parts:
-            if isinstance(part, TextPart | ReasoningPart):
-                yield part.text
-        if isinstance(message, AssistantMessage):
-            yield from (call.arguments for call in message.tool_calls)
-        elif isinstance(message, ToolMessage):
-            yield message.text

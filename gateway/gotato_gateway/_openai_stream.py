@@ -6,7 +6,7 @@ out at the end, when their arguments and the finish word are known. Usage comes 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 from gotato_py import (
     ConnectionFailed,
@@ -23,12 +23,12 @@ from gotato_py import (
     Usage,
 )
 
+from ._dialect import Hearing
 from ._json import Object, clean, items, obj, parse_lenient, text
 from ._openai_calls import CallAssembler
 from ._openai_reasoning import ReasoningBlock, reasoning_text
 from ._openai_usage import chat_usage
 from ._think_tags import Piece, ThinkTags
-from .quirks import Quirks
 
 DONE = "[DONE]"
 
@@ -53,20 +53,11 @@ _OWN_MEANING = (StopReason.MAX_TOKENS, StopReason.CONTENT_FILTER, StopReason.PAU
 class ChatDecoder:
     """One answer. `feed` takes the data of one event, `finish` is called at the end of the body or after `[DONE]`."""
 
-    def __init__(
-        self,
-        quirks: Quirks,
-        *,
-        origin: str,
-        provider: str = "",
-        own_name: Callable[[str], str] = str,
-        refuse: Callable[[object], ModelError] = lambda error: Overloaded("the provider reported an error"),
-        on_unknown_word: Callable[[str], None] = lambda word: None,
-    ) -> None:
-        self._provider, self._refuse, self._on_unknown_word = provider, refuse, on_unknown_word
-        self._calls = CallAssembler(own_name)
+    def __init__(self, hearing: Hearing) -> None:
+        quirks, self._hearing, self._provider = hearing.quirks, hearing, hearing.provider
+        self._calls = CallAssembler(hearing.own_name)
         self._tags = ThinkTags() if quirks.think_tags else None
-        self._reasoning = ReasoningBlock(origin, quirks.reasoning_replay == "reasoning_details")
+        self._reasoning = ReasoningBlock(hearing.origin, quirks.reasoning_replay == "reasoning_details")
         self._usage: Usage | None = None
         self._out: list[ModelEvent] = []
         self._word, self._id, self._model, self._half = "", "", "", ""
@@ -100,6 +91,13 @@ class ChatDecoder:
             chunk = {"error": obj(chunk).get("error") or chunk}
         return self.feed_chunk(obj(chunk))
 
+    def feed_whole(self, answer: Object) -> list[ModelEvent] | None:
+        """Those in a completion that came in one piece; None if this is none."""
+        if not items(answer.get("choices")):
+            return None
+        self._ended = True
+        return self.feed_chunk(answer)
+
     def feed_chunk(self, chunk: Object) -> list[ModelEvent]:
         """The events in one chunk, or in a whole completion."""
         self._id = self._id or text(chunk.get("id"))
@@ -109,9 +107,9 @@ class ChatDecoder:
             if place.get("usage"):
                 self._usage = chat_usage(place["usage"]) or self._usage
             if place.get("error"):
-                raise self._refuse({"error": place["error"]})
+                raise self._hearing.refuse({"error": place["error"]})
         if chunk.get("object") == "error":
-            raise self._refuse(chunk)
+            raise self._hearing.refuse(chunk)
         self._add(obj(choice.get("delta")) or obj(choice.get("message")))
         self._word = text(choice.get("finish_reason")) or self._word
         return self._take()
@@ -212,7 +210,7 @@ class ChatDecoder:
         if reason is None:
             reason = StopReason.END_TURN
             if self._word:
-                self._on_unknown_word(self._word)
+                self._hearing.on_unknown_word(self._word)
         if reason in _OWN_MEANING:
             return reason
         if self._refused:

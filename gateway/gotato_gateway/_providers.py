@@ -1,20 +1,27 @@
-"""The services that speak OpenAI's chat dialect: where they are and which variable holds their key."""
+"""The services known by name: where they are, which dialect they speak and which variable holds their key."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 from urllib.parse import urlsplit
 
 
 class Provider(NamedTuple):
-    """A service by name. `key_variable` is "" where no key is needed."""
+    """A service by name. `key_variable` is "" where no key is needed; `other_variables` are looked at after it."""
 
     name: str
     base_url: str
     key_variable: str
+    dialect: Literal["openai-chat", "openai-responses", "anthropic", "gemini"] = "openai-chat"
+    other_variables: tuple[str, ...] = ()
 
 
 OPENAI = Provider("openai", "https://api.openai.com/v1", "OPENAI_API_KEY")
+OPENAI_RESPONSES = Provider("openai-responses", OPENAI.base_url, OPENAI.key_variable, "openai-responses")
+ANTHROPIC = Provider("anthropic", "https://api.anthropic.com", "ANTHROPIC_API_KEY", "anthropic")
+GEMINI = Provider(
+    "gemini", "https://generativelanguage.googleapis.com", "GOOGLE_API_KEY", "gemini", ("GEMINI_API_KEY",)
+)
 
 PROVIDERS = {
     provider.name: provider
@@ -41,7 +48,8 @@ PROVIDERS = {
 
 _ALSO = {"api.moonshot.cn": "moonshot", "dashscope.aliyuncs.com": "dashscope", "api.together.ai": "together"}
 _BY_PLACE = {
-    **{urlsplit(provider.base_url).netloc: provider for provider in PROVIDERS.values()},
+    # The first of two at one host names it.
+    **{urlsplit(provider.base_url).netloc: provider for provider in reversed(PROVIDERS.values())},
     **{host: PROVIDERS[name] for host, name in _ALSO.items()},
 }
 

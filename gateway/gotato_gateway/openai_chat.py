@@ -2,203 +2,27 @@
 
 from __future__ import annotations
 
-import logging
-import re
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
-from typing import NoReturn
+from typing import ClassVar
 
-import requests
-
-from gotato_py import (
-    AssistantMessage,
-    ConnectionFailed,
-    InvalidArgument,
-    ModelError,
-    ModelEvent,
-    ModelRequest,
-    Scope,
-    UsageUpdate,
-)
-
-from ._body import WholeBody, body_events
-from ._endpoint import checked_base_url, checked_seconds, endpoint, shown_url
-from ._error_body import read_error_body, read_error_object
-from ._errors import Origin, refusal
-from ._exchange import Exchange
-from ._failures import Place, explain_failure
-from ._json import items, obj, parse_lenient
-from ._keys import authorization, checked_headers, resolve_key, secrets_in
-from ._openai_request import chat_body, texts_of
-from ._openai_stream import DONE, ChatDecoder
-from ._providers import OPENAI, provider_at
-from ._retry_after import rate_limits
-from ._tool_names import own_names
-from ._transport import Transport
-from .quirks import Quirks, quirks_for
-
-_LOG = logging.getLogger("gotato_gateway")
+from ._dialect import Dialect
+from ._openai_request import chat_body
+from ._openai_stream import ChatDecoder
+from ._providers import OPENAI
+from .adapter import Adapter
 
 
-class OpenAIChat:
+class OpenAIChat(Adapter):
     """A model behind OpenAI's chat dialect, streamed over HTTP. One attempt a `stream`; the kernel retries.
 
     `base_url` is what the official SDK takes (".../v1"); without it, OpenAI. A key left out comes from the variable of
     the service at `base_url` (GROQ_API_KEY, …), for any other host from OPENAI_API_KEY; if that is not set either, a
-    `base_url` is asked without a credential. `headers` are
-    added to every request. `connect_timeout` covers each connect, `idle_timeout` the headers and every silence.
-    `session` is a `requests.Session` to use instead of an own one; `quirks` replaces what is known about the host.
+    `base_url` is asked without a credential. `headers` are added to every request. `connect_timeout` covers each
+    connect, `idle_timeout` the headers and every silence. `session` is a `requests.Session` to use instead of an own
+    one; `quirks` replaces what is known about the host.
 
     Safe to use from several threads. It needs no closing: it holds idle connections only.
     """
 
-    def __init__(
-        self,
-        model: str,
-        *,
-        api_key: str | None = None,
-        base_url: str | None = None,
-        headers: Mapping[str, str] | None = None,
-        connect_timeout: float = 10.0,
-        idle_timeout: float = 300.0,
-        session: requests.Session | None = None,
-        quirks: Quirks | None = None,
-    ) -> None:
-        if not isinstance(model, str) or not model.strip():
-            raise InvalidArgument("OpenAIChat: model must be the name of a model")
-        if quirks is not None and not isinstance(quirks, Quirks):
-            raise InvalidArgument("OpenAIChat: quirks must be a Quirks or None")
-        if session is not None and not isinstance(session, requests.Session):
-            raise InvalidArgument("OpenAIChat: session must be a requests.Session or None")
-        self._model = model.strip()
-        self._base_url = OPENAI.base_url if base_url is None else checked_base_url("OpenAIChat", base_url)
-        key = resolve_key("OpenAIChat", api_key, base_url)
-        self._headers = checked_headers("OpenAIChat", headers)
-        self._auth = authorization(key, self._headers, self._base_url)
-        self._secrets = secrets_in(key, self._headers, self._base_url)
-        self._quirks = quirks_for(self._base_url, self._model) if quirks is None else quirks
-        connect_timeout = checked_seconds("OpenAIChat: connect_timeout", connect_timeout)
-        idle_timeout = checked_seconds("OpenAIChat: idle_timeout", idle_timeout)
-        self._transport = Transport(connect_timeout=connect_timeout, idle_timeout=idle_timeout, session=session)
-        known = provider_at(self._base_url)
-        host = shown_url(self._base_url).split("/")[2]
-        self._place = Place(host, host if known is None else known.name, connect_timeout, idle_timeout)
-        self._origin = f"openai-chat:{_family(self._model)}"
-        self._noted: set[str] = set()
-
-    def __repr__(self) -> str:
-        return f"OpenAIChat({self._model!r}, base_url={shown_url(self._base_url)!r})"
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("OpenAIChat holds an API key and is not pickled: make it again in the other process")
-
-    @property
-    def name(self) -> str:
-        """The service and its model ("groq:llama-3.3-70b"); for a service not known here, its host."""
-        return f"{self._place.provider}:{self._model}"
-
-    @property
-    def capabilities(self) -> frozenset[str]:
-        """What the server takes beyond text and tools: "images", "response_schema"."""
-        offered = {"images": self._quirks.images, "response_schema": self._quirks.response_schema}
-        return frozenset(name for name, there in offered.items() if there)
-
-    @property
-    def quirks(self) -> Quirks:
-        """How its server differs from others."""
-        return self._quirks
-
-    def stream(self, request: ModelRequest, scope: Scope) -> Iterator[ModelEvent]:
-        """One attempt at an answer, as `gotato_py.Model` promises it. Nothing is sent before the first `next`."""
-        scope.check()
-        body = chat_body(self._model, request, self._quirks, self._origin)
-        exchange = self._transport.post(
-            endpoint(self._base_url, "chat/completions"),
-            body,
-            headers={
-                "Content-Type": "application/json",
-                "Accept": "text/event-stream, application/json",
-                **self._headers,
-            },
-            auth=self._auth,
-            explain=lambda raised, answering: explain_failure(raised, answering, self._place),
-        )
-        try:
-            exchange.open(scope)
-            now = scope.clock.time()
-            origin = Origin(self._place.provider, self._secrets, lambda: texts_of(request))
-
-            def refuse(said: object) -> ModelError:
-                facts = read_error_body(said) if isinstance(said, bytes) else read_error_object(said)
-                return refusal(exchange.status, exchange.headers, facts, origin, now)
-
-            if not 200 <= exchange.status < 300:
-                raise refuse(exchange.error_body(scope))
-            limits = rate_limits(exchange.headers, now)
-            if limits is not None:
-                yield limits
-            yield from self._answer(exchange, request, scope, refuse)
-        finally:
-            exchange.close()
-
-    def _answer(
-        self, exchange: Exchange, request: ModelRequest, scope: Scope, refuse: Callable[[object], ModelError]
-    ) -> Iterator[ModelEvent]:
-        called = (call.name for m in request.messages if isinstance(m, AssistantMessage) for call in m.tool_calls)
-        own = own_names([*called, *(spec.name for spec in request.tools)])
-        decoder = ChatDecoder(
-            self._quirks,
-            origin=self._origin,
-            provider=self._place.provider,
-            own_name=lambda sent: own.get(sent, sent),
-            refuse=refuse,
-            on_unknown_word=self._note_unknown_word,
-        )
-        try:
-            yield from _events(exchange, decoder, scope, refuse)
-        except ModelError:
-            if decoder.usage is not None:  # what was paid for is told even when the answer fails
-                yield UsageUpdate(decoder.usage)
-            raise
-
-    def _note_unknown_word(self, word: str) -> None:
-        if word not in self._noted and len(self._noted) < 100:
-            self._noted.add(word)
-            _LOG.warning("%s ended an answer with the unknown word %.40r; taken as its end", self._place.provider, word)
-
-
-def _events(
-    exchange: Exchange, decoder: ChatDecoder, scope: Scope, refuse: Callable[[object], ModelError]
-) -> Iterator[ModelEvent]:
-    try:
-        with closing(body_events(exchange, scope)) as received:
-            for item in received:
-                if isinstance(item, WholeBody):
-                    yield from _whole_answer(item.data, decoder, refuse)
-                else:
-                    yield from decoder.feed(item.data, item.event)
-                if decoder.ended:
-                    break
-    except ConnectionFailed:
-        if not decoder.complete:
-            raise
-    else:
-        exchange.drain(scope)
-    yield from decoder.finish()
-
-
-def _whole_answer(body: bytes, decoder: ChatDecoder, refuse: Callable[[object], ModelError]) -> list[ModelEvent]:
-    """A completion in one piece, from a server that does not stream; anything else is a refusal."""
-    try:
-        completion = obj(parse_lenient(body.decode("utf-8", "replace")))
-    except ValueError:
-        completion = {}
-    if completion.get("error") or not items(completion.get("choices")):
-        raise refuse(body)
-    return decoder.feed_chunk(completion) + decoder.feed(DONE)
-
-
-def _family(model: str) -> str:
-    """The first word of a model's name: models of one family read each other's reasoning."""
-    found = re.match(r"[a-z]+", model.rpartition("/")[2].lower())
-    return found[0] if found else model.lower()
+    _dialect: ClassVar[Dialect] = Dialect(
+        "openai-chat", OPENAI, path=lambda model: "chat/completions", body=chat_body, decoder=ChatDecoder
+    )

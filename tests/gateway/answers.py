@@ -10,6 +10,7 @@ from typing import Any
 from gotato_gateway import OpenAIChat
 from gotato_py import (
     Done,
+    Model,
     ModelError,
     ModelEvent,
     ModelRequest,
@@ -72,7 +73,7 @@ def gather(events: Iterable[ModelEvent]) -> Answer:
     return answer
 
 
-def ask(model: OpenAIChat, request: ModelRequest = HI, scope: Scope | None = None) -> Answer:
+def ask(model: Model, request: ModelRequest = HI, scope: Scope | None = None) -> Answer:
     """One attempt."""
     return gather(model.stream(request, scope or Scope()))
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from gotato_gateway import Quirks
+from gotato_gateway._dialect import Hearing
 from gotato_gateway._openai_stream import ChatDecoder
 from gotato_py import ModelEvent
 
@@ -15,7 +16,7 @@ from .answers import Answer, gather
 
 def decoded(*chunks: object, quirks: Quirks | None = None) -> Answer:
     """What these chunks and a `[DONE]` mean; strings go in as they are."""
-    decoder = ChatDecoder(quirks or Quirks(), origin="openai-chat:m")
+    decoder = ChatDecoder(Hearing(quirks or Quirks(), "openai-chat:m"))
 
     def events() -> Iterator[ModelEvent]:
         for each in chunks:

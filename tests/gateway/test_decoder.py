@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gotato_gateway import Quirks
+from gotato_gateway._dialect import Hearing
 from gotato_gateway._openai_stream import ChatDecoder
 from gotato_gateway._sse import SSEReader
 from gotato_gateway._think_tags import ThinkTags
@@ -49,7 +50,7 @@ def test_chunk_borders_change_nothing(name: str, data: st.DataObject) -> None:
     cuts = data.draw(st.one_of(st.just(list(range(len(body)))), st.lists(st.integers(0, len(body)), max_size=30)))
     borders = [0, *sorted(cuts), len(body)]
     quirks = quirks_for(f"https://{facts['host']}/v1", facts["request"]["model"])
-    reader, decoder = SSEReader(), ChatDecoder(quirks, origin="openai-chat:m")
+    reader, decoder = SSEReader(), ChatDecoder(Hearing(quirks, "openai-chat:m"))
     events: list[ModelEvent] = []
     for piece in [*(body[a:b] for a, b in pairwise(borders)), None]:
         for found in reader.finish() if piece is None else reader.feed(piece):
@@ -144,7 +145,7 @@ def test_facts_of_the_answer() -> None:
 
 def test_an_event_named_error_is_one() -> None:
     """An event called error is an error whatever its data looks like."""
-    decoder = ChatDecoder(Quirks(), origin="o")
+    decoder = ChatDecoder(Hearing(Quirks(), "o"))
     with pytest.raises(Overloaded):
         list(decoder.feed('{"message": "x"}', "error"))
 
@@ -274,7 +275,7 @@ def test_a_call_in_both_forms_is_one_call() -> None:
         {"choices": [{"index": 0, "delta": both}]},
         {"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]},
     ]
-    decoder = ChatDecoder(Quirks(), origin="openai-chat:m")
+    decoder = ChatDecoder(Hearing(Quirks(), "openai-chat:m"))
     events = [event for piece in pieces for event in decoder.feed(json.dumps(piece), "")]
     calls = Answer([*events, *decoder.feed("[DONE]", ""), *decoder.finish()]).calls
     assert [(call.id, call.arguments) for call in calls] == [("c1", function["arguments"])]
