@@ -20,9 +20,8 @@ from ._waiting import question
 from .decisions import Ask, Block, Deny
 from .events import ToolExecutionStart
 from .messages import ToolResult
-from .parts import TextPart, ToolCall, ToolResultStatus, Usage
+from .parts import TextPart, ToolCall, ToolResultStatus
 from .records import WaitingCall
-from .scope import Scope
 from .tool_spec import ToolEffect
 from .tools import ToolContext, drop_progress
 
@@ -60,33 +59,6 @@ def judge(run: Run, call: ToolCall, key: str, index: int) -> Ready | ToolResult 
         if isinstance(verdict, Ask) and record is None:
             return question(run, call, key, arguments, verdict)
     return bound, use, arguments, converted
-
-
-def _context(
-    run: Run,
-    call: ToolCall,
-    key: str,
-    index: int,
-    bound: BoundTool,
-    arguments: Mapping[str, object],
-    scope: Scope,
-    progress: Callable[[str], None],
-    charge: Callable[[Usage], None],
-) -> ToolContext[object]:
-    return ToolContext.for_call(
-        call.name,
-        arguments,
-        run.id,
-        run.turn,
-        call.id,
-        key,
-        index,
-        bound.spec.effect,
-        scope,
-        run.deps,
-        progress,
-        charge,
-    )
 
 
 def _blocked(call: ToolCall, key: str, verdict: Block) -> ToolResult:
@@ -150,8 +122,8 @@ def start_worker(run: Run, call: ToolCall, ready: Ready, timeout: float | None) 
     if run.listening and bound.sees_use:
         tell = Progress(run, seen.key, seen.name, lambda text: None if job.given_up else crew.mail.put((job, text)))
     scope = run.scope.child(timeout)  # its time begins now, not when a gate was asked
-    use = _context(
-        run, call, seen.key, seen.index, bound, arguments, scope, tell,
+    use = ToolContext.for_call(
+        call.name, arguments, run.id, run.turn, call.id, seen.key, seen.index, bound.spec.effect, scope, run.deps, tell,
         lambda usage: None if job.given_up else run.charged.append(usage),
     )  # fmt: skip
     work = partial(perform, bound, use, converted, setup.interrupts, setup.bounds.result_bytes)

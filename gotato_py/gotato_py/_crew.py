@@ -8,6 +8,7 @@ from __future__ import annotations
 from _queue import Empty, SimpleQueue
 from _thread import start_new_thread
 from collections.abc import Callable
+from contextlib import suppress
 from contextvars import copy_context
 from math import inf
 from threading import Thread, get_ident, main_thread
@@ -195,10 +196,8 @@ class Crew:
         for job in self.running:
             job.use.scope.cancel("the run has ended")
         while not all(job.ended for job in self.running) and (left := until - monotonic()) > 0:
-            try:
+            with suppress(Empty):
                 self.mail.get(timeout=left)
-            except Empty:
-                break
         for job in self.running:
             job.given_up = not job.ended
             if not job.given_up:

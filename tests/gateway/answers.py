@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from gotato_gateway import OpenAIChat
+from gotato_gateway import Adapter, OpenAIChat
 from gotato_py import (
     Done,
     Model,
@@ -78,10 +78,10 @@ def ask(model: Model, request: ModelRequest = HI, scope: Scope | None = None) ->
     return gather(model.stream(request, scope or Scope()))
 
 
-def local(url: str, **options: Any) -> OpenAIChat:
+def local(url: str, adapter: type[Adapter] = OpenAIChat, **options: Any) -> Adapter:
     """An adapter for a server of the tests, with a key."""
     settings: dict[str, Any] = {"api_key": "sk-test-0123456789", "base_url": url, **options}
-    return OpenAIChat(settings.pop("model", "m"), **settings)
+    return adapter(settings.pop("model", "m"), **settings)
 
 
 def tools(*names: str) -> tuple[ToolSpec, ...]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from gotato_gateway import Adapter, OpenAIChat
 from gotato_py import (
     AuthenticationFailed,
     ConnectionFailed,
@@ -44,8 +45,8 @@ ERRORS: Mapping[str, type[ModelError]] = {
 }
 """The cases' categories in the contract's classes."""
 
-HERE = ("openai-chat", "any", "all")
-"""Dialects of variants that apply here."""
+EVERYWHERE = ("any", "all")
+"""Dialects of variants that apply to all."""
 
 
 def load(shared: Path, number: str) -> Case:
@@ -55,11 +56,14 @@ def load(shared: Path, number: str) -> Case:
     return case
 
 
-def variants(case: Case) -> Iterator[tuple[str, Case, Case]]:
-    """Name, input and expectation of each variant of this dialect; of the case itself where it has none."""
+def variants(case: Case, dialect: str = "openai-chat") -> Iterator[tuple[str, Case, Case]]:
+    """Name, input and expectation of each variant of this dialect; of the case itself where it has none.
+
+    A variant that names no dialect counts as this one: see that the case is one of its own.
+    """
     given, expect = case["input"], case["expect"]
     for variant in given.get("variants", [given | {"name": case["id"]}]):
-        if variant.get("dialect", "openai-chat") in HERE:
+        if variant.get("dialect", dialect) in (dialect, *EVERYWHERE):
             name = variant["name"]
             each = expect.get("each", {})
             yield name, variant, each.get(name) or each.get(name.split("-")[0]) or expect.get("all_others") or expect
@@ -81,11 +85,11 @@ def reply_in(variant: Case, **how: Any) -> Reply:
     return Reply([body] if body else [], http["status"], http["headers"], "length", **how)
 
 
-def answer_to(variant: Case, case: Case, **how: Any) -> Answer:
-    """What our adapter makes of a variant."""
+def answer_to(variant: Case, case: Case, adapter: type[Adapter] = OpenAIChat, **how: Any) -> Answer:
+    """What an adapter makes of a variant."""
     names = [tool["name"] for tool in case["input"].get("tools", ())]
     with Server(reply_in(variant, **how)) as server:
-        return ask(local(server.url), request_with(*names))
+        return ask(local(server.url, adapter), request_with(*names))
 
 
 def request_with(*names: str) -> ModelRequest:

@@ -16,7 +16,7 @@ import pytest
 import requests
 from requests.adapters import HTTPAdapter
 
-from gotato_gateway import OpenAIChat
+from gotato_gateway import Adapter
 from gotato_py import Cancelled, DeadlineExceeded, GotatoError, Scope
 
 from .answers import HI, local
@@ -40,7 +40,7 @@ class SlowLookup(HTTPAdapter):
 
 
 @contextmanager
-def lookup() -> Generator[tuple[OpenAIChat, Callable[[], bool]]]:
+def lookup() -> Generator[tuple[Adapter, Callable[[], bool]]]:
     """A call whose host is being looked up."""
     session, adapter = requests.Session(), SlowLookup()
     session.mount("http://", adapter)
@@ -52,7 +52,7 @@ def lookup() -> Generator[tuple[OpenAIChat, Callable[[], bool]]]:
 
 
 @contextmanager
-def connect() -> Generator[tuple[OpenAIChat, Callable[[], bool]]]:
+def connect() -> Generator[tuple[Adapter, Callable[[], bool]]]:
     """A call that connects to a port whose queue is full, so that nothing answers."""
     with unanswered_port() as port:
         # Inside a connect the helper thread stays until its timeout, so that is short here.
@@ -60,14 +60,14 @@ def connect() -> Generator[tuple[OpenAIChat, Callable[[], bool]]]:
 
 
 @contextmanager
-def tls_handshake() -> Generator[tuple[OpenAIChat, Callable[[], bool]]]:
+def tls_handshake() -> Generator[tuple[Adapter, Callable[[], bool]]]:
     """A call whose server accepts and never answers the handshake."""
     with silent_listener() as (port, accepted):
         yield local(f"https://127.0.0.1:{port}/v1"), lambda: accepted.wait(5)
 
 
 @contextmanager
-def proxy_connect() -> Generator[tuple[OpenAIChat, Callable[[], bool]]]:
+def proxy_connect() -> Generator[tuple[Adapter, Callable[[], bool]]]:
     """A call whose proxy accepts and never answers CONNECT."""
     with silent_listener() as (port, accepted):
         session = requests.Session()
@@ -103,7 +103,7 @@ def served(reply: Reply) -> Callable[[], Any]:
     """A call that a server answers like this."""
 
     @contextmanager
-    def state() -> Generator[tuple[OpenAIChat, Callable[[], bool]]]:
+    def state() -> Generator[tuple[Adapter, Callable[[], bool]]]:
         with Server(reply) as server:
             yield local(server.url), lambda: server.arrived.wait(5)
             assert server.left.wait(2), "the connection was not closed"
@@ -127,7 +127,7 @@ STATES: dict[str, Callable[[], Any]] = {
 each_state = pytest.mark.parametrize("state", STATES.values(), ids=STATES)
 
 
-def ended_with(model: OpenAIChat, scope: Scope) -> GotatoError:
+def ended_with(model: Adapter, scope: Scope) -> GotatoError:
     """What a call raises when its scope ends."""
     with pytest.raises((Cancelled, DeadlineExceeded)) as caught:
         for _ in model.stream(HI, scope):

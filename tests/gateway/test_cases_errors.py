@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,7 +32,7 @@ class FixedTime:
         return self._clock.wait(scope, seconds)
 
 
-def error_for(variant: Case, **options: object) -> ModelError:
+def error_for(variant: Case, **options: Any) -> ModelError:
     """The error that an adapter raises for a refusal."""
     with Server(_reply(variant)) as server:
         answer = ask(local(server.url, **options), scope=Scope(clock=FixedTime("2026-01-05T10:00:00+00:00")))

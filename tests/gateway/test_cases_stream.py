@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from gotato_gateway import OpenAIChat
+from gotato_gateway import Adapter
 from gotato_py import AssistantMessage, ModelRequest, ToolCall, ToolMessage, ToolResult, UserMessage
 
 from .answers import ask, local
@@ -15,7 +16,7 @@ from .cases import answer_to, check_events, load, variants
 from .server import HELLO, Reply, Server
 
 
-def run_case(shared: Path, number: str, **how: object) -> None:
+def run_case(shared: Path, number: str, **how: Any) -> None:
     """Every variant of a case gives the events that it expects."""
     case = load(shared, number)
     for name, variant, expect in variants(case):
@@ -123,7 +124,7 @@ def test_an_unknown_finish_word_is_logged_once_by_an_adapter(shared: Path, caplo
     """An adapter that meets the same unknown word again is silent."""
     _, variant, _ = list(variants(load(shared, "28")))[1]
     with Server(Reply([piece.encode() for piece in variant["stream_chunks"]])) as server:
-        adapter: OpenAIChat = local(server.url)
+        adapter: Adapter = local(server.url)
         assert ask(adapter).text == ask(adapter).text == "Hi"
     assert len(caplog.records) == 1
 

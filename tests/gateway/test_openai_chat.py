@@ -37,7 +37,7 @@ def test_a_base_url_is_checked(url: object) -> None:
 def test_timeouts_are_checked(name: str, seconds: object) -> None:
     """A time to wait is a number of seconds above 0."""
     with pytest.raises(InvalidArgument, match=name):
-        local("http://127.0.0.1:9/v1", **{name: seconds})
+        OpenAIChat("m", base_url="http://127.0.0.1:9/v1", **{name: seconds})  # type: ignore[arg-type]  # on purpose
 
 
 def test_what_an_adapter_says_of_itself() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gotato_gateway import OpenAIChat
+from gotato_gateway import Adapter
 from gotato_gateway.quirks import quirks_for
 from gotato_py import InvalidRequest
 
@@ -31,7 +31,7 @@ def replay(facts: dict[str, Any], body: bytes, **how: Any) -> Answer:
     reply = Reply(pieces_of(body, len(body)), facts["status"], facts["headers"], **how)
     model = facts["request"]["model"]
     with Server(reply) as server:
-        adapter: OpenAIChat = local(server.url, model=model, quirks=quirks_for(f"https://{facts['host']}/v1", model))
+        adapter: Adapter = local(server.url, model=model, quirks=quirks_for(f"https://{facts['host']}/v1", model))
         return ask(adapter)
 
 
