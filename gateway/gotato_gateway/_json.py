@@ -17,7 +17,7 @@ def obj(value: object) -> Object:
 
 def items(value: object) -> list[Any]:
     """The value if it is an array, else an empty one."""
-    return value if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType]
+    return value if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType]  # nobody knows
 
 
 def is_object(value: object) -> bool:

@@ -120,7 +120,7 @@ def _fits_strict(schema: object) -> bool:
     """Whether strict mode takes the schema ("Structured outputs", OpenAI): closed objects with all members required."""
     if not isinstance(schema, Mapping):
         return False
-    keywords: Object = obj(dict(schema))  # pyright: ignore[reportUnknownArgumentType]
+    keywords: Object = obj(dict(schema))  # pyright: ignore[reportUnknownArgumentType]  # as in obj
     if not keywords.keys() <= _STRICT_KEYWORDS:
         return False
     properties = obj(keywords.get("properties"))

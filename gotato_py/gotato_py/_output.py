@@ -9,7 +9,6 @@ from typing import Any, get_origin
 
 from ._annotations import describe
 from ._conversion import Convert, Rejected
-from ._fields import wrong
 from ._guards import is_mapping
 from ._mapping import FrozenMapping
 from ._output_schema import VALUE, as_object
@@ -17,8 +16,8 @@ from ._plain import plain_json
 from ._schema_shapes import no_such_property, object_check
 from ._value import replace, value
 from .arguments import parse_arguments
-from .errors import ExtensionFailure, GotatoError, InvalidArgument
-from .schema import SchemaCompiler, Validator, compile_schema
+from .errors import ExtensionFailure, InvalidArgument
+from .schema import SchemaCompiler, Validator, compile_schema, compiled_by
 from .tool_spec import ToolEffect, ToolSpec
 from .violations import SchemaViolation, described, too_deep
 
@@ -156,26 +155,11 @@ def _plan_of_type(output: object, compiler: SchemaCompiler | None) -> OutputPlan
 
 
 def _plan(schema: dict[str, Any], convert: Convert | None, compiler: SchemaCompiler | None) -> OutputPlan:
-    validate = _compiled(schema, compiler)
+    validate = compile_schema(schema, where="output") if compiler is None else compiled_by(compiler, schema, "output")
     try:
         return OutputPlan(schema, validate, convert)
     except RecursionError:
         raise InvalidArgument("output: the JSON Schema is nested too deeply") from None
-
-
-def _compiled(schema: dict[str, Any], compiler: SchemaCompiler | None) -> Validator:
-    if compiler is None:
-        return compile_schema(schema, where="output")
-    try:
-        validator = compiler(schema)
-    except GotatoError:
-        raise
-    except Exception as error:
-        text = f"output: Agent.schema_compiler raised {type(error).__name__} on its schema"
-        raise InvalidArgument(text, cause=error) from error
-    if not callable(validator):
-        raise wrong("Agent.schema_compiler: what it makes of the schema of output", "a validator", validator)
-    return validator
 
 
 def _json_of(text: str) -> Any:  # Any: a JSON value, or a SchemaViolation, which is none

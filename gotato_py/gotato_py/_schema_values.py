@@ -174,7 +174,7 @@ def constants(schema: Schema) -> Check:
     said = ", ".join([_shown(each) for each in given])
     if len(said) > LONGEST_LIST:
         said = said[:LONGEST_LIST] + ", ..."
-    expected = said if len(given) == 1 else f"one of {said}"
+    expected = said if len(given) == 1 else f"one of {said}" if given else "no value: none fits its enum and const"
 
     def check(value: Any) -> Failure | None:
         if json_key(value) in keys:

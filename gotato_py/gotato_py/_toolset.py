@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from ._fields import wrong
 from .arguments import parse_arguments
 from .context import sorted_tools
-from .errors import ExtensionFailure, GotatoError, InvalidArgument
+from .errors import ExtensionFailure, InvalidArgument
 from .function_tool import ArgumentsRejected, FunctionTool, as_tool
 from .parts import ToolCall
-from .schema import SchemaCompiler, Validator, compile_schema
+from .schema import SchemaCompiler, Validator, compile_schema, compiled_by
 from .tool_spec import ToolSpec
 from .tools import Tool, ToolContext
 from .violations import SchemaViolation
@@ -125,21 +124,9 @@ def _validator(tool: Tool, spec: ToolSpec, compiler: SchemaCompiler | None) -> V
         raise InvalidArgument(
             f"Agent.tools: the input_schema of {spec.name} must describe an object: arguments are one"
         )
+    where = f"tool {spec.name!r}"
     if compiler is not None:
-        return _compiled(compiler, spec)
+        return compiled_by(compiler, spec.input_schema, where)
     if isinstance(tool, FunctionTool):  # it has compiled its schema once, for all agents
         return tool.validate
-    return compile_schema(spec.input_schema, where=f"tool {spec.name!r}")
-
-
-def _compiled(compiler: SchemaCompiler, spec: ToolSpec) -> Validator:
-    try:
-        validator = compiler(spec.input_schema)
-    except GotatoError:
-        raise
-    except Exception as error:
-        text = f"Agent.schema_compiler raised {type(error).__name__} on the schema of {spec.name}"
-        raise InvalidArgument(text, cause=error) from error
-    if not callable(validator):
-        raise wrong(f"Agent.schema_compiler: what it makes of the schema of {spec.name}", "a validator", validator)
-    return validator
+    return compile_schema(spec.input_schema, where=where)

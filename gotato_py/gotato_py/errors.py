@@ -69,7 +69,7 @@ class GotatoError(Exception):
         details: Mapping[str, object] = EMPTY,
         cause: BaseException | None = None,
     ) -> None:
-        message = message if isinstance(message, str) else str(message)  # pyright: ignore[reportUnnecessaryIsInstance]
+        message = message if isinstance(message, str) else str(message)  # pyright: ignore[reportUnnecessaryIsInstance]  # callers are not all checked
         super().__init__(message)
         self.message = message
         self.operation = operation

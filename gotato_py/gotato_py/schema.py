@@ -18,8 +18,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from . import _schema_shapes as shapes
+from ._fields import wrong
 from ._schema_values import ARRAY, MAPPING, Check, Malformed, count_of, mapping_of, names_of, nothing
-from .errors import InvalidArgument
+from .errors import GotatoError, InvalidArgument
 from .violations import SchemaViolation, too_deep
 
 Validator = Callable[[object], SchemaViolation | None]
@@ -70,6 +71,25 @@ def compile_schema(schema: Mapping[str, object], *, where: str = "") -> Validato
         return None if failure is None else failure.violation()
 
     return validate
+
+
+def compiled_by(compiler: SchemaCompiler, schema: Mapping[str, object], where: str) -> Validator:
+    """The validator that a user's own compiler makes. Raises `InvalidArgument` where it makes none.
+
+    `where` begins the message ("tool 'add'"): the compiler does not know whose schema it has.
+    """
+    try:
+        validator = compiler(schema)
+    except InvalidArgument as error:
+        raise InvalidArgument(f"{where}: {error}", cause=error) from error
+    except GotatoError:
+        raise
+    except Exception as error:
+        text = f"{where}: Agent.schema_compiler raised {type(error).__name__} on its schema"
+        raise InvalidArgument(text, cause=error) from error
+    if not callable(validator):
+        raise wrong(f"{where}: what Agent.schema_compiler makes of its schema", "a validator", validator)
+    return validator
 
 
 def _anything(value: object) -> None:

@@ -25,19 +25,24 @@ from gotato_py import (
     RateLimited,
 )
 
+MODEL_ERRORS: tuple[type[ModelError], ...] = (
+    RateLimited,
+    Overloaded,
+    ConnectionFailed,
+    ModelProtocolError,
+    ContextOverflow,
+    AuthenticationFailed,
+    InvalidRequest,
+    QuotaExhausted,
+    ContentFiltered,
+    ModelError,
+)
+"""Every type of error that a model call may end with, those that are tried again by themselves first."""
+
 _TYPES: Mapping[str, type[GotatoError]] = {
     kind.__name__: kind
     for kind in (
-        RateLimited,
-        Overloaded,
-        ConnectionFailed,
-        ModelProtocolError,
-        ContextOverflow,
-        AuthenticationFailed,
-        InvalidRequest,
-        QuotaExhausted,
-        ContentFiltered,
-        ModelError,
+        *MODEL_ERRORS,
         Cancelled,
         DeadlineExceeded,
         EmptyResponse,

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
 PATIENCE_S = 10.0
 """Real seconds after which a test that waits for another thread gives up."""
+SOON_S = 1.0
+"""Seconds: far more than it takes, far less than any timeout here."""
 
 
 class Host(Generic[T]):
@@ -39,3 +42,10 @@ class Host(Generic[T]):
 def in_thread(act: Callable[[], T]) -> T:
     """What `act` returns or raises in a thread of its own."""
     return Host(act).join()
+
+
+def took(act: Callable[[], object]) -> float:
+    """The seconds that it takes."""
+    began = time.monotonic()
+    act()
+    return time.monotonic() - began

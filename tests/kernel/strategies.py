@@ -24,16 +24,13 @@ from gotato_py import (
     Usage,
     UserMessage,
 )
+from gotato_testkit.strategies import json_objects, json_values, texts
 
-raw_text = st.text(max_size=12)
+raw_text = texts(surrogates=True)
 """Any text, lone surrogates included."""
-clean_text = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
-json_data = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | clean_text,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(clean_text, inner, max_size=3),
-    max_leaves=6,
-)
-metadata = st.dictionaries(clean_text, json_data, max_size=3)
+clean_text = texts()
+json_data = json_values()
+metadata = json_objects()
 extra = st.dictionaries(clean_text.map("x-{}".format), json_data, max_size=2)
 sources = st.tuples(st.binary(max_size=8), st.none()) | st.tuples(st.none(), raw_text)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from functools import partial
 from math import inf, nan
 from threading import Event as Flag
@@ -24,20 +22,10 @@ from gotato_py import (
 from gotato_testkit import Do, EchoModel, FakeTool, call, say
 
 from .controls import on
-from .hosts import PATIENCE_S, Host, in_thread
+from .hosts import PATIENCE_S, SOON_S, Host, in_thread, took
 from .interrupts import interrupted
 from .laws import assert_laws
 from .stage import Stage
-
-SOON_S = 1.0
-"""Seconds: far more than it takes, far less than any timeout here."""
-
-
-def took(act: Callable[[], object]) -> float:
-    """The seconds that it takes."""
-    began = time.monotonic()
-    act()
-    return time.monotonic() - began
 
 
 class Held:

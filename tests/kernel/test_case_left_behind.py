@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from threading import Event as Flag
 from typing import Any
 
@@ -23,21 +21,11 @@ from gotato_py import (
 )
 from gotato_testkit import Do, say
 
-from .hosts import PATIENCE_S, Host
+from .hosts import PATIENCE_S, SOON_S, Host, took
 from .interrupts import LineInterrupt
 from .last_lines import LastLines
 from .laws import assert_laws
 from .stage import Stage
-
-SOON_S = 1.0
-"""Seconds: far more than it takes, far less than any timeout here."""
-
-
-def took(act: Callable[[], object]) -> float:
-    """The seconds that it takes."""
-    began = time.monotonic()
-    act()
-    return time.monotonic() - began
 
 
 def interrupted_at_the_end(stage: Stage, number: int) -> bool:

@@ -12,6 +12,7 @@ from gotato_py import (
     Agent,
     AgentEnd,
     InvalidArgument,
+    InvalidState,
     Limits,
     MemoryTranscript,
     Message,
@@ -203,9 +204,23 @@ class TestSchemas:
     )
     def test_a_compiler_that_fails(self, compiler: Any, said: str) -> None:
         """One that raises, or returns what cannot be called, is InvalidArgument naming the compiler and the tool."""
-        with pytest.raises(InvalidArgument, match=r"schema_compiler.*add") as caught:
+        with pytest.raises(InvalidArgument, match=r"tool 'add': .*schema_compiler") as caught:
             Agent(ScriptedModel([]), tools=[add], schema_compiler=compiler)
         assert said in str(caught.value)
+
+    def test_a_compiler_that_refuses(self) -> None:
+        """What it says of a schema is told with the name of the tool; another error of ours stays as it is."""
+
+        def refusing(schema: object) -> Any:
+            raise InvalidArgument("no such keyword")
+
+        def closing(schema: object) -> Any:
+            raise InvalidState("closed")
+
+        with pytest.raises(InvalidArgument, match=r"^tool 'add': no such keyword$"):
+            Agent(ScriptedModel([]), tools=[add], schema_compiler=refusing)
+        with pytest.raises(InvalidState, match=r"^closed$"):
+            Agent(ScriptedModel([]), tools=[add], schema_compiler=closing)
 
     def test_a_ceiling_that_is_none(self) -> None:
         """`ToolEffect.within` refuses a word that it does not know."""

@@ -651,7 +651,7 @@ def test_own_compiler_fails() -> None:
     def making_nothing(schema: Mapping[str, object]) -> Any:
         return None
 
-    with pytest.raises(InvalidArgument, match=r"^no such keyword$"):
+    with pytest.raises(InvalidArgument, match=r"^output: no such keyword$"):
         read_output(int, refusing)
     with pytest.raises(InvalidArgument, match=r"^output: Agent.schema_compiler raised RuntimeError on its schema$"):
         read_output(int, raising)

@@ -141,6 +141,7 @@ def test_accepts(schema: Mapping[str, object], value: object) -> None:
         ({"enum": ["a", "b"]}, "c", '$: expected one of "a", "b", got another value, a string of 1 character'),
         ({"enum": ["a"]}, object(), '$: expected "a", got another value, a Python object'),
         ({"enum": ["a", 1], "const": 1}, "a", "$: expected 1, got another value, a string of 1 character"),
+        ({"enum": [1], "const": 2}, 1, "$: expected no value: none fits its enum and const, got another value, 1"),
         ({"minLength": 2}, "a", "$: expected a string of at least 2 characters, got a string of 1 character"),
         ({"maxLength": 1}, "ab", "$: expected a string of at most 1 characters, got a string of 2 characters"),
         ({"pattern": "^a"}, "ba", "$: expected a string that matches '^a', got a string that does not match"),

@@ -4,6 +4,8 @@ Each is a function that makes a strategy; `from gotato_testkit import strategies
 the first that shrinking tries: one short text instead of parts of every kind, no fault instead of two.
 """
 
+from gotato_testkit._error_json import MODEL_ERRORS
+
 from .data import extras, json_objects, json_values, texts, visible_texts
 from .faults import TOOL_OPERATIONS, TRANSCRIPT_OPERATIONS, fault_plans, faults
 from .histories import OpenHistory, histories, loose_histories, open_histories
@@ -19,7 +21,6 @@ from .messages import (
 )
 from .schemas import SchemaCase, schema_cases, schemas
 from .streams import (
-    MODEL_ERRORS,
     answers,
     broken_answers,
     cut_answers,

@@ -9,18 +9,11 @@ from typing import TypeVar
 from hypothesis import strategies as st
 
 from gotato_py import (
-    AuthenticationFailed,
     ConnectionFailed,
-    ContentFiltered,
-    ContextOverflow,
     Done,
-    InvalidRequest,
     ModelError,
     ModelEvent,
-    ModelProtocolError,
     Overloaded,
-    QuotaExhausted,
-    RateLimited,
     RateLimits,
     ReasoningDelta,
     ReasoningDone,
@@ -31,26 +24,13 @@ from gotato_py import (
     ToolCallReady,
     UsageUpdate,
 )
+from gotato_testkit._error_json import MODEL_ERRORS
 from gotato_testkit.steps import Raise, Stall, Step
 
 from .data import texts, visible_texts
 from .messages import tool_calls, usages
 
 T = TypeVar("T")
-
-MODEL_ERRORS: tuple[type[ModelError], ...] = (
-    RateLimited,
-    Overloaded,
-    ConnectionFailed,
-    ModelProtocolError,
-    ContextOverflow,
-    AuthenticationFailed,
-    InvalidRequest,
-    QuotaExhausted,
-    ContentFiltered,
-    ModelError,
-)
-"""Every type of error that a model call may end with, those that are tried again by themselves first."""
 
 _ENDS = (
     StopReason.END_TURN,
