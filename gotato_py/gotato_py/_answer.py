@@ -72,6 +72,8 @@ class Answer:
         elif type(event) is ToolCallReady:
             self.delivered = True
             self.size += len(event.call.arguments)
+            if self.fragments is not None:
+                self._drop_fragments(self.fragments, len(self.calls))
             self.calls.append(event.call)
         elif type(event) is Done:
             if event.stop_reason in _NO_END:
@@ -116,6 +118,11 @@ class Answer:
                 pass
             case _:
                 raise ModelProtocolError(f"the model's stream gave a {type(event).__name__}, which is no ModelEvent")
+
+    def _drop_fragments(self, fragments: dict[int, tuple[str, list[str]]], index: int) -> None:
+        """Forgets the pieces of a call that has come as a whole: it says the same, and is counted once."""
+        _, pieces = fragments.pop(index, ("", []))
+        self.size -= sum(map(len, pieces))
 
     def _close_text(self) -> None:
         if self.text:

@@ -60,7 +60,7 @@ def ask(run: Run, *, wrap_up: bool = False) -> Generator[Event, None, Answer | N
             run.scope.wait(delay)
             number += 1
         else:
-            if answer.calls or not answer.is_empty():
+            if not answer.is_empty():
                 return answer
             discard(run, None)
             if silence_is_answer(request):
@@ -79,8 +79,7 @@ def _request(run: Run, draft: Draft) -> ModelRequest:
     """The request of a draft, announced."""
     request = lay_out_draft(run, draft)
     if run.listening:
-        hasher = draft.hasher
-        told: LazyHash | str = "" if hasher is None else LazyHash(hasher.hash_before, request.messages)
+        told = LazyHash(draft.hasher.hash_before, request.messages)
         run.announcer.emit(ContextBuilt, told, len(request.messages), len(request.tools))
     return request
 
@@ -105,12 +104,18 @@ def _attempt(run: Run, request: ModelRequest, answer: Answer) -> Generator[Event
         most=most,
         follow=run.listening,
     )
+    announcer, outbox = run.announcer, run.outbox
     began = setup.monotonic()
     try:
         for event in events:
             _announce(run, answer, event)
-            if run.outbox:
-                yield from run.announcer.drain()
+            while outbox:  # as `drain` does it, without a generator for each delta
+                told = outbox.popleft()
+                try:
+                    yield told
+                except GeneratorExit:
+                    announcer.left = True
+                    raise
     finally:
         events.close()
         run.model_s += setup.monotonic() - began
@@ -127,7 +132,7 @@ def _announce(run: Run, answer: Answer, event: ModelEvent) -> None:
     if type(event) is TextDelta:
         run.announcer.emit(MessageUpdate, well_formed(event.text))
     elif type(event) is ToolCallReady or type(event) is Done:
-        return
+        return  # told by other events: what follows need not be asked
     elif isinstance(event, ReasoningDelta):
         run.announcer.emit(ReasoningUpdate, well_formed(event.text))
     elif isinstance(event, ToolCallDelta):

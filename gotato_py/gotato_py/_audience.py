@@ -50,9 +50,7 @@ class Audience:
 
     def tell_end(self, run: Run, last: Event | None) -> None:
         """Tells the last event of a run, also when an interrupt comes: twice in a row is once."""
-        if not self._pushes():
-            return
-        if last is None and run.announcer.is_open:  # somebody came while the run was being closed
+        if run.announcer.is_open:  # somebody came while the run was being closed
             last = run.announcer.emit(AgentEnd, run.status, error_info(run.error), run.usage)
         if last is not None:
             try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Sequence
+from contextlib import suppress
 
 from ._bounds import check_abandoned, check_next_turn
 from ._calls import Ready, begin, finish_unrun, judge, run_here, start_worker, take
@@ -152,10 +153,8 @@ def _finish_all(run: Run) -> Generator[Event, None, None]:
     """Takes every result that still comes. How the run ends is known already: what one of them raises does not matter,
     and one that cannot be committed is left to the closing."""
     while run.crew is not None and run.crew.running:
-        try:
+        with suppress(Ending, GotatoError):
             yield from _finish_running(run)
-        except (Ending, GotatoError):
-            continue
 
 
 def _wait(run: Run, message: AssistantMessage, first: WaitingCall, behind: Calls, finals: Calls) -> None:

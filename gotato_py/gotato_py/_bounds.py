@@ -62,21 +62,20 @@ def check_next_turn(run: Run) -> None:
         raise limited("max_total_tokens", f"the run used {run.usage.total_tokens} tokens", wrap_up=True)
 
 
-def check_call(run: Run) -> None:
-    """Ends the run if no further tool may run."""
+def no_call_left(run: Run) -> Ending:
+    """The end of a run that may make no further call."""
     for name in ("max_repeated_calls", "max_parallel_tools"):
         if getattr(run.setup.limits, name) == 0:
-            raise limited(name, "no call is admitted", wrap_up=True)
-    most = run.setup.limits.max_tool_calls
-    if most is not None and run.tool_calls >= most:
-        raise limited("max_tool_calls", f"the run made {run.tool_calls} tool calls", wrap_up=True)
+            return limited(name, "no call is admitted", wrap_up=True)
+    return limited("max_tool_calls", f"the run made {run.tool_calls} tool calls", wrap_up=True)
 
 
 def check_abandoned(run: Run) -> None:
     """Ends the run if so many calls were given up and still run that no further one may be put at that risk."""
     most = run.setup.limits.max_abandoned
-    if most is None or run.abandoned is None:
+    if most is None:
         return
+    assert run.abandoned is not None  # since the run has the agent
     alive = len(run.abandoned.alive())
     if alive >= most:
         raise limited("max_abandoned", f"{alive} calls that were given up still run, see Agent.abandoned")
@@ -94,8 +93,8 @@ def canonical(arguments: Mapping[str, object]) -> str:
 def count_repeats(run: Run, name: str, arguments: str, result: object) -> int:
     """How often this call has now had this same result: 1 for the first time, and again for each new result."""
     key = (name, arguments)
-    before, count = run.repeats.pop(key, (None, 0))
-    count = count + 1 if count and before == result else 1
+    known = run.repeats.pop(key, None)
+    count = known[1] + 1 if known is not None and known[0] == result else 1
     run.repeats[key] = (result, count)
     if len(run.repeats) > _REPEAT_WINDOW:
         del run.repeats[next(iter(run.repeats))]

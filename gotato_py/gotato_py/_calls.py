@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from ._bounds import canonical, check_call, count_repeats, limited
+from ._bounds import canonical, count_repeats, limited, no_call_left
 from ._closing import abandon, commit_result, end_execution, refused
 from ._crew import Crew, Job
 from ._gates import gate
@@ -90,7 +90,7 @@ def begin(run: Run, ready: Ready) -> None:
     """Records that the tool is about to run, then announces it."""
     _, use, arguments, _ = ready
     if run.tool_calls >= run.setup.bounds.calls:
-        check_call(run)
+        raise no_call_left(run)
     try:
         run.setup.transcript.mark_started(use.key)
     except run.setup.interrupts:
@@ -160,8 +160,9 @@ def _given_up(run: Run, job: Job) -> ToolResult:
     key, call = job.use.key, job.call
     if not job.timed_out:
         return refused(call, key, ToolResultStatus.CANCELLED, "the run was cancelled; it may still be running")
-    if run.scope.timed_out or job.timeout is None:
+    if run.scope.timed_out:
         return refused(call, key, ToolResultStatus.TIMED_OUT, "the time of the run has passed; it may still be running")
+    assert job.timeout is not None  # else only the end of the run ends its time
     why = f"no answer in {job.timeout:g} s; it may still be running"
     return refused(call, key, ToolResultStatus.TIMED_OUT, why)
 
@@ -173,13 +174,14 @@ def finish(run: Run, use: ToolContext[object] | None, name: str, arguments: str,
     if use is not None and run.setup.points.after_tool:
         result = after_tool(run, use, result)
     most = run.setup.limits.max_repeated_calls
-    count = 0
-    if most is not None:
-        count = count_repeats(run, name, arguments, (result.status, result.parts))
-        if count == most and count > 1:
-            result = _with_warning(result, count)
+    if most is None:
+        commit_result(run, result)
+        return
+    count = count_repeats(run, name, arguments, (result.status, result.parts))
+    if count == most and count > 1:
+        result = _with_warning(result, count)
     commit_result(run, result)
-    if most is not None and count > most:
+    if count > most:
         text = f"{name[:LONGEST_NAME]} was called {count} times with the same arguments and result"
         raise limited("max_repeated_calls", text, wrap_up=True)
 

@@ -72,12 +72,10 @@ def close_calls(run: Run, why: GotatoError | None) -> None:
             commit_result(run, unsaved)
         elif key in started:
             commit_result(run, refused(call, key, status, reason))
-        elif waits:
-            continue
-        elif key in run.superseded:
-            commit_result(run, refused(call, key, ToolResultStatus.BLOCKED, "superseded by a new message"))
-        else:
-            commit_result(run, refused(call, key, status, reason))
+        elif not waits:
+            dropped = key in run.superseded
+            no_run = (ToolResultStatus.BLOCKED, "superseded by a new message") if dropped else (status, reason)
+            commit_result(run, refused(call, key, *no_run))
 
 
 def _release_crew(run: Run) -> None:
@@ -167,10 +165,8 @@ def _close_answer(run: Run) -> None:
     stop = StopReason.ERROR if run.status is RunStatus.FAILED else StopReason.CANCELLED
     partial = None if run.status is RunStatus.LIMITED else answer.interrupted(run.setup.model_name, stop)
     if partial is None:
-        discard(run, run.error)
         return
     run.message, run.stop_reason = run.commit(partial), stop
-    run.answer = None
     if run.listening:
         announce_answer(run, run.message)
 
@@ -246,13 +242,14 @@ def _store_record(run: Run) -> None:
     end_run = getattr(run.setup.transcript, "end_run", None)
     if end_run is None or run.recorded:
         return
-    setup = run.setup
+    setup, status = run.setup, run.status
+    assert status is not None  # `close_run` has seen to that
     try:
         end_run(
             RunRecord(
                 run.id,
                 setup.name or setup.agent_id,
-                (run.status or RunStatus.CANCELLED).value,
+                status.value,
                 "" if run.error is None else run.error.code.value,
                 run.started_time,
                 max(0.0, run.ended_at - run.started_at),

@@ -25,7 +25,7 @@ def goes_on(run: Run, finished: bool) -> bool:
     while True:
         if run.inbox.waits and (_deliver_steers(run) or _deliver(run, FOLLOW_UP)):
             return True
-        if run.setup.points.before_settle and _is_vetoed(run):
+        if _is_vetoed(run):
             return True
         if run.inbox.settle():
             return False

@@ -158,8 +158,7 @@ def _stands_for(message: Message, message_id: str) -> bool:
 
 def _answer_behind(messages: Sequence[Message], at: int) -> AssistantMessage | None:
     """The answer to which the run of the user message at that position came in the end, if it came to one."""
-    last: AssistantMessage | None = None
-    found: AssistantMessage | None = None
+    last = found = None
     for message in messages[at + 1 :]:
         if isinstance(message, UserMessage):
             if _opens_a_run(message):
@@ -186,12 +185,12 @@ def _check_going_on(messages: Sequence[Message]) -> None:
         raise InvalidArgument(
             "run() without a message goes on from the transcript, which is empty", operation="Agent.run"
         )
-    index = len(messages) - 1
-    while index and isinstance(result := messages[index], ToolMessage):
+    for result in reversed(messages):
+        if not isinstance(result, ToolMessage):
+            break
         if is_taken(result):
             text = "run() without a message: the last answer, given as output, is finished; pass a message"
             raise InvalidArgument(text, operation="Agent.run")
-        index -= 1
     tail = messages[-1]
     if isinstance(tail, AssistantMessage) and not tail.tool_calls and not _is_unfinished(tail):
         raise InvalidArgument(

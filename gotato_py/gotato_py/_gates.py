@@ -9,6 +9,7 @@ from .decisions import Allow, Ask, Block
 from .errors import ExtensionFailure
 from .messages import ToolResult
 from .normalise import bound_parts
+from .parts import Part
 from .tools import ToolContext
 
 _ALLOW: Allow | Ask | Block = of_defaults(Allow)
@@ -24,7 +25,7 @@ def gate(run: Run, use: ToolContext[object]) -> Allow | Ask | Block:
         except ExtensionFailure:
             return Block(f"{hook.extension.name} failed")
         if isinstance(decided, Block):
-            return decided if decided.result is None else _bounded(run, decided)
+            return decided if decided.result is None else _bounded(run, decided.reason, decided.result)
         if isinstance(decided, Ask) and verdict is _ALLOW:
             verdict = decided
     if run.scope.cancelled:
@@ -32,11 +33,10 @@ def gate(run: Run, use: ToolContext[object]) -> Allow | Ask | Block:
     return verdict
 
 
-def _bounded(run: Run, block: Block) -> Block:
-    """The same, no larger than the result of a tool may be."""
-    shown = block.result
-    parts = shown.parts if isinstance(shown, ToolResult) else shown or ()
-    return Block(block.reason, bound_parts(parts, run.setup.bounds.result_bytes))
+def _bounded(run: Run, reason: str, shown: ToolResult | tuple[Part, ...]) -> Block:
+    """A block that shows that, no larger than the result of a tool may be."""
+    parts = shown.parts if isinstance(shown, ToolResult) else shown
+    return Block(reason, bound_parts(parts, run.setup.bounds.result_bytes))
 
 
 def _decision(returned: object) -> Allow | Ask | Block:

@@ -12,7 +12,6 @@ from ._run import Run
 from ._value import of_defaults, replace
 from ._view import catch_compactions, turn_result, turn_view
 from .checks import RequestHistory
-from .context import TurnView
 from .decisions import Accept, Reject
 from .errors import Cancelled, DeadlineExceeded, ExtensionFailure, GotatoError, InvalidArgument
 from .extensions import Hook, WrongReturn
@@ -74,9 +73,8 @@ def before_turn(run: Run) -> None:
 
 def transform(run: Run, messages: Sequence[Message]) -> Sequence[Message]:
     """The messages as the extensions want them on the wire, checked."""
-    view: TurnView | None = None
+    view = turn_view(run)
     for hook in run.setup.points.transform:
-        view = view or turn_view(run)
         before = messages
 
         def read(returned: Any, before: Sequence[Message] = before) -> Sequence[Message]:  # Any: checked here

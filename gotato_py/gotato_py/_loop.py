@@ -48,12 +48,9 @@ def drive(run: Run, begin: Callable[[Run], None], release: Release) -> Generator
             )
             return
         else:
-            run.interrupted = True
             run.status, run.error = RunStatus.CANCELLED, Cancelled("the stream was closed", operation="RunStream.close")
-            close_run(run, release)
-            return
     close_run(run, release)
-    if run.outbox and not (run.given_up and interrupt is not None):  # a closed stream takes no event with its interrupt
+    if not run.announcer.left:  # else the stream takes no event any more: what ended it came while it was being closed
         yield from run.announcer.drain()
     if interrupt is not None:
         raise interrupt
@@ -115,11 +112,10 @@ def _enter_waiting(run: Run) -> Generator[Event, None, bool]:
     run.scope.check()
     if run.setup.sources.changes:
         ask_sources(run)
-    run.leaves_open = False
     run.resumed = message = run.ledger.history.open_message
     if message is not None:
         yield from resume_batch(run, message)
-        if run.setup.points.should_stop and should_stop(run):
+        if should_stop(run):
             raise Ending(RunStatus.COMPLETED)
     return run.output is not None and run.output.read is not None
 

@@ -29,27 +29,27 @@ class Progress:
         self._late: list[str] = []
 
     def __call__(self, text: str) -> None:
-        if self._post is None and not self._run.is_mine():
-            self._late.append(text)
+        run = self._run
+        if self._key not in run.announcer.open:
             return
-        if self._key not in self._run.announcer.open:
-            return
-        limits = self._run.setup.limits
+        limits = run.setup.limits
         if limits.max_tool_progress_updates is not None and self._updates >= limits.max_tool_progress_updates:
             return
         self._bytes += len(text.encode("utf-8", "replace"))
         if limits.max_tool_progress_bytes is not None and self._bytes > limits.max_tool_progress_bytes:
             return
         self._updates += 1
-        if self._post is None:
-            announce_progress(self._run, self._key, self._name, text)
-        else:
+        if self._post is not None:
             self._post(text)
+        elif run.is_mine():
+            announce_progress(run, self._key, self._name, text)
+        else:
+            self._late.append(text)
 
     def catch_up(self) -> None:
         """Announces what other threads have told so far."""
         while self._late:
-            self(self._late.pop(0))
+            announce_progress(self._run, self._key, self._name, self._late.pop(0))
 
 
 def announce_progress(run: Run, key: str, name: str, text: str) -> None:

@@ -25,20 +25,22 @@ WRAP_UP = (
 class Draft:
     """What a request is made of, before `transform` has seen it; kept for the retries of the same model call.
 
-    `hasher` is that of the request that was laid out last: what a transform changed has another prefix each time.
+    `hasher` is that of the request that was laid out: what a transform changed has a prefix of its own.
     """
 
     __slots__ = ("hasher", "messages", "panel", "system", "tools")
 
-    def __init__(self, system: str, messages: Sequence[Message], panel: str, tools: tuple[ToolSpec, ...]) -> None:
+    def __init__(
+        self, system: str, messages: Sequence[Message], panel: str, tools: tuple[ToolSpec, ...], hasher: PrefixHasher
+    ) -> None:
         self.system = system
         self.messages = messages
         self.panel = panel
         self.tools = tools
-        self.hasher: PrefixHasher | None = None
+        self.hasher = hasher
 
 
-def draft_request(run: Run, *, wrap_up: bool = False) -> Draft:
+def draft_request(run: Run, *, wrap_up: bool) -> Draft:
     """The draft for what the transcript holds now."""
     setup = run.setup
     system, panel = setup.instructions, ""
@@ -47,7 +49,7 @@ def draft_request(run: Run, *, wrap_up: bool = False) -> Draft:
     tail = run.ledger.last
     history = run.ledger.history
     if history.problems or not history.settled:
-        _refuse(history, "the transcript")
+        _refuse(history)
     if setup.builder is not full_history:
         view = turn_view(run)
         messages = view.messages
@@ -57,25 +59,24 @@ def draft_request(run: Run, *, wrap_up: bool = False) -> Draft:
             checked = _checked(run, context)
             messages = tuple(checked.ordered)
             tail = messages[-1] if messages else None
-    if run.listening and (run.hasher is None or wrap_up or setup.sources.changes):
-        run.hasher = PrefixHasher(system, tools)
+    if run.hasher is None or wrap_up or setup.sources.changes:
+        run.hasher = PrefixHasher(system, tools)  # also where nobody listens yet: somebody may come at any moment
     if wrap_up:
         messages = TailedMessages(messages, len(messages), (UserMessage(WRAP_UP),))
     elif run.output is not None and run.output.correction is not None:
         messages = TailedMessages(messages, len(messages), (run.output.correction,))
     elif type(tail) is AssistantMessage and tail.stop_reason is not StopReason.PAUSE:
         messages = _closed(messages, tail)
-    return Draft(system, messages, panel, tools)
+    return Draft(system, messages, panel, tools, run.hasher)
 
 
 def lay_out_draft(run: Run, draft: Draft) -> ModelRequest:
     """The request that goes on the wire: the draft as the extensions want it."""
     messages = draft.messages
-    draft.hasher = run.hasher
     if run.setup.points.transform:
         messages = transform(run, messages)
         if messages is not draft.messages:
-            draft.hasher = PrefixHasher(draft.system, draft.tools) if run.listening else None
+            draft.hasher = PrefixHasher(draft.system, draft.tools)
             tail = messages[-1]
             if isinstance(tail, AssistantMessage) and tail.stop_reason is not StopReason.PAUSE:
                 messages = _closed(messages, tail)
@@ -126,8 +127,7 @@ def _checked(run: Run, context: ModelContext) -> RequestHistory:
     return checked
 
 
-def _refuse(history: RequestHistory, what: str) -> None:
+def _refuse(history: RequestHistory) -> None:
     first = (history.problems or history.tail_problems())[0]
-    raise InvalidState(
-        f"{what} cannot be sent: message {first.index}: {first.text}; see check_messages", operation="Agent.run"
-    )
+    text = f"the transcript cannot be sent: message {first.index}: {first.text}; see check_messages"
+    raise InvalidState(text, operation="Agent.run")

@@ -63,7 +63,7 @@ class Slot:
     def begin(self, run: Run) -> None:
         """Takes the agent for the run, or raises and changes nothing. Closes a run that was left behind first."""
         self.refuse_closed(run.setup.agent_id, "Agent.run")
-        run.thread, run.pid = get_ident(), process.id
+        run.pid = process.id  # not that of the process that made the stream, if it was forked since
         while (holder := self._held.setdefault("run", run)) is not run:
             if holder.is_of_parent():
                 raise _forked(holder, "Agent.run")
@@ -144,8 +144,7 @@ class Slot:
         own = Scope(_CLOSE_WAIT_S)
         while not self._has_gone(run) and not own.cancelled:
             if run.is_abandoned():
-                if self._repair(run):
-                    return
+                self._repair(run)
             else:
                 run.scope.cancel("closed")
                 if not run.is_executing():

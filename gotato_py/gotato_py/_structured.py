@@ -60,4 +60,4 @@ class Output:
         """Has the model told, with the next request, that it has to call the tool."""
         name = self.plan.spec().name
         self.count()
-        self.correction = UserMessage(f"Give your final answer by calling the tool {name}; text alone is not taken.")
+        self.correction = UserMessage(f"Give your final answer by calling the tool {name}.")

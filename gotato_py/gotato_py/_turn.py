@@ -60,7 +60,6 @@ def wrap_up(run: Run, why: GotatoError | None) -> Generator[Event, None, None]:
             discard(run, None)
         else:
             commit_answer(run, answer)
-    close_turn(run)
 
 
 def _open_turn(run: Run) -> None:
@@ -83,10 +82,9 @@ def _open_turn(run: Run) -> None:
 def ask_sources(run: Run) -> None:
     """Asks the tool sources for the tools of this turn."""
     asked = run.setup.sources.ask(turn_view(run), run.asked, run.setup.interrupts)
-    if asked is run.asked:
-        return
-    run.asked = asked
-    run.toolset = asked.toolset if run.output is None else run.output.offer(asked.toolset)
+    if asked is not run.asked:
+        run.asked = asked
+        run.toolset = asked.toolset if run.output is None else run.output.offer(asked.toolset)
 
 
 def commit_answer(run: Run, answer: Answer) -> AssistantMessage:

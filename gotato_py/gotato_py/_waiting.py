@@ -32,9 +32,8 @@ def is_waiting(messages: Sequence[Message], waiting: Sequence[WaitingCall]) -> b
     """Whether a call at the tail of a transcript waits. Looks at the last batch alone."""
     if not waiting:
         return False
-    start = len(messages) - 1
-    while start > 0 and isinstance(messages[start], ToolMessage):
-        start -= 1
+    backwards = reversed(range(len(messages)))
+    start = next((at for at in backwards if not isinstance(messages[at], ToolMessage)), None)
     tail = RequestHistory(messages[start:])
     return bool(open_records(waiting, tail.open_calls))
 

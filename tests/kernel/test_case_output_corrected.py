@@ -46,7 +46,7 @@ class TestCorrections:
         stage = wanted(say("It is sunny."), say('{"city": "Oslo"}'), final(**GIVEN))
         assert ask(stage).output == SUNNY
         assert [lines[-1] for lines in stage.asked[1:]] == [
-            "U Give your final answer by calling the tool final_answer; text alone is not taken."
+            "U Give your final answer by calling the tool final_answer."
         ] * 2
         assert [line[0] for line in stage.history] == ["U", "A", "A", "A", "R"]
         assert_laws(stage)
