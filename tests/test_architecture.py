@@ -38,6 +38,12 @@ MAY_IMPORT = {
     "gotato_cli": set(FOLDERS),
 }
 DECLARED = {re.split(r"[^\w-]", each)[0].replace("-", "_") for each in CONFIG["project"]["dependencies"]}
+EXTRAS = {
+    re.split(r"[^\w-]", each)[0].replace("-", "_")
+    for name, needed in CONFIG["project"]["optional-dependencies"].items()
+    for each in needed
+    if name not in {"test", "dev"}
+}
 HYPOTHESIS_MODULE = re.compile(r"gotato_testkit\.(.+\.)?_?(strategies|contract\w*)(\..+)?")
 MAX_FILE, MAX_FUNCTION = 300, 50
 DYNAMIC = "(dynamic)"
@@ -108,6 +114,8 @@ def layer_breach(found: Import, public: frozenset[str]) -> str:
         private = found.module.rpartition(".")[2].startswith("_")
         allowed = top == "typing_extensions" and found.for_types and private
         return "" if allowed else "the kernel imports the standard library only"
+    if top in EXTRAS and found.name == DYNAMIC:  # what an extra brings is imported when it is used
+        return ""
     return "" if top in DECLARED else "no declared dependency"
 
 
@@ -286,6 +294,7 @@ assert threading.enumerate() == [threading.main_thread()], threading.enumerate()
         ("gotato_gateway.a", "import gotato_py"),
         ("gotato_gateway.a", "from gotato_session import Session"),
         ("gotato_gateway.a", "import numpy"),
+        ("gotato_gateway.a", "import genai_prices"),
         ("gotato_gateway.a", "import session"),
         ("gotato_session.a", "from gotato_modelctx import compact"),
         ("gotato_toolregistry.a", "from gotato_testkit import call"),
@@ -309,6 +318,7 @@ def test_a_crossed_layer_is_seen(module: str, source: str) -> None:
         ("gotato_py._a", "if TYPE_CHECKING:\n    from typing_extensions import TypeVar"),
         ("gotato_gateway.a", "import requests\nfrom requests.adapters import HTTPAdapter\nfrom gotato_py import Agent"),
         ("gotato_modelctx.a", "from gotato_session import Session"),
+        ("gotato_gateway.a", "def f():\n    import_module('genai_prices')"),
         ("gotato_testkit.fixtures", "import pytest"),
         ("gotato_testkit.strategies", "from hypothesis import strategies"),
         ("gotato_testkit._contracts.store", "import hypothesis"),

@@ -10,7 +10,8 @@ from gotato_py import ModelError, ModelEvent, ModelRequest, Overloaded, Usage
 
 from ._json import Object
 from ._providers import Provider
-from .quirks import Quirks
+from .model_list import Listing
+from .quirks import Quirks, quirks_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,8 @@ class Dialect:
     `name` is the first half of a reasoning part's origin. `home` is whom the adapter asks without a `base_url`.
     `path` is the path of the operation, behind the base URL, for a model; `query` is added to it. `key_header` carries
     the key, behind the `key_prefix`. `body` makes the bytes of a request, for a model, its server and the origin whose
-    reasoning may go back.
+    reasoning may go back. `listing` is how the provider's models are listed, where it can be asked. `quirks` are
+    those of the server at a base URL, for a model.
     """
 
     name: str
@@ -79,3 +81,5 @@ class Dialect:
     key_header: str = "Authorization"
     key_prefix: str = "Bearer "
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    listing: Listing | None = None
+    quirks: Callable[[str, str], Quirks] = quirks_for

@@ -52,7 +52,8 @@ _MONEY_UNLESS_DELAYED = re.compile(r"exceeded your current quota", re.IGNORECASE
 
 _FILTER_CODES = {
     *("content_filter", "content_filtered", "content_policy_violation", "responsibleaipolicyviolation"),
-    *("data_inspection_failed", "datainspectionfailed", "moderation_blocked", "1301"),
+    *("data_inspection_failed", "datainspectionfailed", "moderation_blocked", "1301", "invalid_prompt", "bio_policy"),
+    *("cyber_policy", "misalignment_policy_violation", "image_content_policy_violation"),
 }
 _OWN_OUTPUT_CODES = {"tool_use_failed", "json_validate_failed", "output_parse_failed", "failed_generation"}
 _KEY_CODES = {
@@ -66,6 +67,15 @@ _RATE_CODES = {
     *("rate_limit_exceeded", "rate_limit_error", "too_many_requests", "throttling", "resource_exhausted"),
     *("429", "1302", "1305"),
 }
+_REQUEST_CODES = {
+    *("invalid_request_error", "invalid_image", "invalid_image_format", "invalid_base64_image", "invalid_image_url"),
+    *("image_too_large", "image_too_small", "image_parse_error", "invalid_image_mode", "image_file_too_large"),
+    *("unsupported_image_media_type", "empty_image_file", "failed_to_download_image", "image_file_not_found"),
+    *("data_residency_mismatch", "not_found_error", "request_too_large"),
+}
+"""Codes for a fault of the request, where no status says so: inside a stream ("The response object", OpenAI; "Errors",
+Anthropic)."""
+
 _TOO_LARGE = re.compile(r"request too large", re.IGNORECASE)
 _AGAIN = {408, 409, 423, 424, 425, 498, 499}
 """Refusals of the moment, which the providers' own clients repeat too; 498 is Groq's missing capacity."""
@@ -129,6 +139,8 @@ def _by_status(status: int, codes: set[str]) -> Refusal:
         return Overloaded
     if codes & _RATE_CODES:
         return RateLimited
+    if codes & _REQUEST_CODES:
+        return InvalidRequest
     return InvalidRequest if status >= 400 else Overloaded
 
 

@@ -26,6 +26,9 @@ MAX_BODY = 256 * 1024 * 1024
 """More than any answer has: a longer one is a server gone mad, and would fill the memory."""
 
 _LONGEST_WAIT = 1e6
+_LOOK_AGAIN = 0.05
+"""Seconds at a time in the main thread, which runs the handlers of signals: one that cancels right before the wait
+begins would not end it."""
 _DRAIN_SECONDS = 0.05
 _ERROR_BODY_BYTES = 65536
 _ERROR_BODY_SECONDS = 5.0
@@ -75,8 +78,9 @@ class Exchange:
 
     def _wait(self, scope: Scope) -> bool:
         left = scope.remaining()
+        most = _LOOK_AGAIN if threading.current_thread() is threading.main_thread() else _LONGEST_WAIT
         try:
-            return self._arrived.get(timeout=_LONGEST_WAIT if left is None else min(left, _LONGEST_WAIT))
+            return self._arrived.get(timeout=most if left is None else min(left, most))
         except Empty:
             return False
 
@@ -163,7 +167,7 @@ class Exchange:
             self._line.cut()
             return
         shutdown = getattr(self._response.raw, "shutdown", None)  # a connection that reports to no line
-        if shutdown is not None:
+        if shutdown is not None and not self._line.inherited:
             shutdown()
 
     def close(self) -> None:

@@ -12,7 +12,9 @@ from gotato_py import InvalidArgument
 
 from ._providers import Provider, is_known, provider_at
 
-_SECRET_NAME = re.compile(r"auth|key|token|secret|cookie|password|signature", re.IGNORECASE)
+SECRET_NAME = re.compile(r"auth|key|token|secret|cookie|password|signature", re.IGNORECASE)
+"""Headers and members of a query whose value is not shown."""
+
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
@@ -75,6 +77,13 @@ def checked_headers(owner: str, headers: Mapping[str, str] | None) -> dict[str, 
     return checked
 
 
+def joined(headers: Mapping[str, str], extra: Mapping[str, str]) -> dict[str, str]:
+    """Both; a header that both have holds both values, as a list (RFC 9110, 5.3)."""
+    given = {name.lower(): value for name, value in headers.items()}
+    own = {name: value for name, value in headers.items() if name.lower() not in {each.lower() for each in extra}}
+    return own | {name: ", ".join(filter(None, (given.get(name.lower()), value))) for name, value in extra.items()}
+
+
 def authorization(key: str, headers: Mapping[str, str], url: str, carrier: str, prefix: str) -> dict[str, str]:
     """The header that carries the credential: the caller's own goes first, then the key, then what the URL holds."""
     if any(name.lower() in ("authorization", carrier.lower()) for name in headers):
@@ -94,14 +103,14 @@ def secrets_in(key: str, headers: Mapping[str, str], url: str) -> tuple[str, ...
     def found() -> Iterator[str]:
         yield key
         for name, value in headers.items():
-            if _SECRET_NAME.search(name):
+            if SECRET_NAME.search(name):
                 yield value
                 yield from value.split()[1:]
         parts = urlsplit(url)
         yield parts.password or ""
         yield unquote(parts.password or "")
         for name, value in parse_qsl(parts.query):
-            if _SECRET_NAME.search(name):
+            if SECRET_NAME.search(name):
                 yield value
 
     return tuple(sorted({secret for secret in found() if len(secret) >= 4}, key=len, reverse=True))

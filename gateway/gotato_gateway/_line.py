@@ -9,6 +9,7 @@ uses it. Nothing global is changed.
 from __future__ import annotations
 
 import functools
+import os
 import socket
 import threading
 from collections.abc import Mapping
@@ -27,9 +28,10 @@ class Line:
     stranger's socket.
     """
 
-    __slots__ = ("_handle", "cut_off", "idle_timeout", "sock")
+    __slots__ = ("_handle", "_pid", "cut_off", "idle_timeout", "sock")
 
     def __init__(self, idle_timeout: float) -> None:
+        self._pid = os.getpid()
         self.idle_timeout = idle_timeout
         self.cut_off = False
         self.sock: socket.socket | None = None
@@ -44,6 +46,11 @@ class Line:
         """Whether there is a connection to cut."""
         return self._handle is not None
 
+    @property
+    def inherited(self) -> bool:
+        """Whether this is a child process' copy: the connection is the parent's, and a shutdown would end it there."""
+        return os.getpid() != self._pid
+
     def attach(self, sock: socket.socket) -> None:
         """Remembers the socket; one that comes after `cut` is shut down at once."""
         self.release()
@@ -56,7 +63,7 @@ class Line:
         """Shuts the connection down, now or as soon as there is one. For any thread and any signal handler."""
         self.cut_off = True
         handle = self._handle
-        if handle is not None:
+        if handle is not None and not self.inherited:
             try:
                 handle.shutdown(socket.SHUT_RDWR)
             except OSError:  # closed already, by either side

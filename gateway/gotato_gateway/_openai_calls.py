@@ -13,9 +13,8 @@ from dataclasses import dataclass, field
 
 from gotato_py import ToolCall, ToolCallDelta
 
+from ._call_arguments import SEEDS, received_arguments
 from ._json import Object, clean, dump_text, is_object, obj, parse_strict, text
-
-_SEEDS = ("{}", "null", "")
 
 
 @dataclass(slots=True)
@@ -78,11 +77,11 @@ class CallAssembler:
         for call in self._calls:
             name = clean(self._own_name(call.name))
             yield ToolCall(
-                call.id or f"call_{uuid.uuid4().hex[:24]}", name, _arguments(clean(call.raw or call.seed), cut)
+                call.id or f"call_{uuid.uuid4().hex[:24]}", name, received_arguments(clean(call.raw or call.seed), cut)
             )
 
     def _extend(self, call: _Call, fragment: str) -> Iterator[ToolCallDelta]:
-        if not call.fragments and fragment.strip() in _SEEDS:
+        if not call.fragments and fragment.strip() in SEEDS:
             # A placeholder, dropped if more follows; at the end it is all there is.
             call.seed = fragment.strip() or call.seed
             fragment = ""
@@ -117,19 +116,3 @@ def _begins_another(call: _Call, call_id: str, name: str, fragment: str, *, inde
     if not indexed and name != call.name:
         return True
     return bool(fragment) and call.complete()
-
-
-def _arguments(raw: str, cut: bool) -> str:
-    """The arguments as the model sent them, but for what servers do to them: nothing for none, JSON inside a string."""
-    if cut:
-        return raw
-    if raw.strip() in _SEEDS:
-        return "{}"
-    if raw.lstrip().startswith('"'):
-        try:
-            inner = parse_strict(raw)
-            if isinstance(inner, str) and isinstance(parse_strict(inner), dict):
-                return inner
-        except ValueError:
-            pass
-    return raw

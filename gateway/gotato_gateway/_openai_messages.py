@@ -24,38 +24,29 @@ from gotato_py import (
     UserMessage,
 )
 
-from ._json import Object, dump_text, is_object, items, parse_strict
-from ._media import from_data_url, image, media
+from ._call_arguments import sendable_arguments
+from ._common_parts import NO_IMAGES, answer_text, file_held, file_text, result_text
+from ._json import Object, dump_text, items, parse_strict
+from ._openai_parts import audio_block, image_detail, image_url
 from ._tool_ids import WireIds
 from ._tool_names import wire_name
+from ._turns import NO_OUTPUT, NO_TEXT, Turn, turns
 from .quirks import Quirks
 
-NO_OUTPUT = "(no output)"
-NO_TEXT = "(no text)"
 BRIDGE = "OK"
-_AUDIO = {"audio/wav": "wav", "audio/mp3": "mp3"}
 
 
 def chat_messages(system: str, messages: Sequence[Message], quirks: Quirks, origin: str) -> list[Object]:
     """The `messages` of a request. `origin` names whose reasoning may go back."""
     sent: list[Object] = [{"role": quirks.system_role, "content": system}] if system.strip() else []
     ids = WireIds(quirks.tool_ids)
-    index = 0
-    while index < len(messages):
-        message = messages[index]
-        index += 1
-        if isinstance(message, UserMessage):
-            _add_user(sent, _user_content(message.parts, quirks), quirks)
-        elif isinstance(message, ToolMessage):
-            raise InvalidRequest("messages: a tool result does not follow the message that called the tool")
+    for turn in turns(messages):
+        if isinstance(turn, UserMessage):
+            _add_user(sent, _user_content(turn.parts, quirks), quirks)
         else:
-            results: list[ToolMessage] = []
-            while index < len(messages) and isinstance(follower := messages[index], ToolMessage):
-                results.append(follower)
-                index += 1
-            wire = [ids.take(call.id) for call in message.tool_calls]
-            sent += _assistant(message, wire, quirks, origin)
-            _add_results(sent, message, results, wire, quirks)
+            wire = [ids.take(call.id) for call in turn.answer.tool_calls]
+            sent += _assistant(turn.answer, wire, quirks, origin)
+            _add_results(sent, turn, wire, quirks)
     return sent
 
 
@@ -82,50 +73,37 @@ def _block(part: Part, quirks: Quirks) -> Iterator[Object]:
     elif isinstance(part, ImagePart):
         yield _image_block(part, quirks)
     elif isinstance(part, AudioPart):
-        yield _audio_block(part)
+        yield audio_block(part)
     elif isinstance(part, FilePart):
         yield _file_block(part, quirks)
 
 
 def _image_block(part: ImagePart, quirks: Quirks) -> Object:
     if not quirks.images:
-        return {"type": "text", "text": "(an image was left out: this model takes none)"}
-    url = part.url or ""
-    inline = from_data_url(url) if part.data is None else None
-    if part.data is not None:
-        url = image(part.data, part.media_type).data_url
-    elif inline is not None:
-        url = image(inline.data, inline.media_type).data_url
-    detail = {} if part.detail in ("", "auto") else {"detail": part.detail}
-    return {"type": "image_url", "image_url": {"url": url, **detail}}
-
-
-def _audio_block(part: AudioPart) -> Object:
-    sound = media(part.data, part.media_type)
-    form = _AUDIO.get(sound.media_type)
-    if form is None:
-        raise InvalidRequest(f"audio of type {sound.media_type or 'unknown'} cannot be sent: convert it to wav or mp3")
-    return {"type": "input_audio", "input_audio": {"data": sound.base64, "format": form}}
+        return {"type": "text", "text": NO_IMAGES}
+    detail = image_detail(part, ("low", "high"))
+    return {
+        "type": "image_url",
+        "image_url": {"url": image_url(part)} | ({} if detail == "auto" else {"detail": detail}),
+    }
 
 
 def _file_block(part: FilePart, quirks: Quirks) -> Object:
     """A text file goes as text, which every model reads; others in the `file` part of the dialect."""
-    held = media(part.data, part.media_type) if part.data is not None else from_data_url(part.url or "")
+    held = file_held(part)
     if held is None:
         if not quirks.file_urls:
             raise InvalidRequest("a file given by URL cannot be sent in this dialect: pass its data")
         return {"type": "file", "file": {"filename": part.filename or "file", "file_data": part.url}}
-    if held.media_type.startswith("text/") or held.media_type == "application/json":
-        title = f"{part.filename}:\n" if part.filename else ""
-        return {"type": "text", "text": title + (held.data.decode("utf-8", "replace") or NO_TEXT)}
-    if not held.media_type:
-        raise InvalidRequest("a file of unknown type cannot be sent: give its media_type")
+    words = file_text(part, held)
+    if words is not None:
+        return {"type": "text", "text": words}
     return {"type": "file", "file": {"filename": part.filename or "file", "file_data": held.data_url}}
 
 
 def _assistant(message: AssistantMessage, wire: Sequence[str], quirks: Quirks, origin: str) -> Iterator[Object]:
     """The answer as it was; nothing at all for one without text and calls, which servers refuse for ever."""
-    text = "".join(_assistant_text(part) for part in message.parts)
+    text = "".join(answer_text(part) for part in message.parts)
     if not text.strip():
         if not message.tool_calls:
             return
@@ -135,14 +113,6 @@ def _assistant(message: AssistantMessage, wire: Sequence[str], quirks: Quirks, o
     if message.tool_calls:
         sent["tool_calls"] = [_call(call, wire_id) for call, wire_id in zip(message.tool_calls, wire, strict=True)]
     yield sent
-
-
-def _assistant_text(part: Part) -> str:
-    if isinstance(part, TextPart):
-        return part.text
-    if isinstance(part, JSONPart):
-        return dump_text(part.value)
-    return "" if isinstance(part, ReasoningPart) else "(an attachment was left out)"
 
 
 def _reasoning(parts: Iterable[Part], quirks: Quirks, origin: str) -> Object:
@@ -167,28 +137,15 @@ def _details(part: ReasoningPart) -> list[Any]:
 
 
 def _call(call: ToolCall, wire_id: str) -> Object:
-    function = {"name": wire_name(call.name), "arguments": _arguments(call.arguments)}
+    function = {"name": wire_name(call.name), "arguments": sendable_arguments(call.arguments)}
     return {"id": wire_id, "type": "function", "function": function}
 
 
-def _arguments(raw: str) -> str:
-    """Valid JSON of an object: as the model wrote it where that is one, else an empty one; nothing is repaired."""
-    try:
-        parsed = parse_strict(raw)
-    except ValueError:
-        return "{}"
-    if not is_object(parsed):
-        return "{}"
-    return dump_text(parsed) if "\\ud" in raw.lower() else raw  # an escape may stand for half a character
-
-
-def _add_results(
-    sent: list[Object], message: AssistantMessage, results: Sequence[ToolMessage], wire: Sequence[str], quirks: Quirks
-) -> None:
+def _add_results(sent: list[Object], turn: Turn, wire: Sequence[str], quirks: Quirks) -> None:
     """The results in the order of the calls, then what a tool message cannot hold, in one user message."""
     attached: list[Object] = []
-    for position, result in sorted(_paired(message, results), key=lambda pair: pair[0]):
-        call, wire_id = message.tool_calls[position], wire[position]
+    for position, result in turn.results:
+        call, wire_id = turn.answer.tool_calls[position], wire[position]
         text, blocks = _result_content(result, quirks)
         sent.append({"role": "tool", "tool_call_id": wire_id, "content": text})
         if blocks:
@@ -198,27 +155,10 @@ def _add_results(
         _add_user(sent, attached, quirks)
 
 
-def _paired(message: AssistantMessage, results: Sequence[ToolMessage]) -> Iterator[tuple[int, ToolMessage]]:
-    """Each result with the place of its call: by key, else by position, never by a provider's id."""
-    taken: set[int] = set()
-    for position, result in enumerate(results):
-        owner, _, number = result.result.key.rpartition(":")
-        if owner and owner == message.id and number.isdecimal():
-            position = int(number)
-        if position >= len(message.tool_calls) or position in taken:
-            raise InvalidRequest("messages: there are more tool results than calls before them")
-        taken.add(position)
-        yield position, result
-
-
 def _result_content(message: ToolMessage, quirks: Quirks) -> tuple[str, list[Object]]:
     blocks = [block for part in message.parts for block in _block(part, quirks)]
-    texts = [block["text"] for block in blocks if block["type"] == "text"]
     others = [block for block in blocks if block["type"] != "text"]
-    if all(isinstance(part, TextPart) for part in message.parts):
-        text = message.text
-    else:
-        text = "\n".join(texts)
+    text = result_text(message, [block["text"] for block in blocks if block["type"] == "text"])
     if not text.strip():
         text = (
             NO_OUTPUT

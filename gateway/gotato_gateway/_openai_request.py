@@ -8,21 +8,16 @@ servers refuse them then.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from gotato_py import AssistantMessage, InvalidRequest, ModelOptions, ModelRequest
 
-from ._json import Object, dump_text, items, obj, text
+from ._json import Object, dump_text
 from ._openai_messages import chat_messages
+from ._strict_schema import fits_strict, schema_name
 from ._tool_names import wire_name
 from .quirks import Quirks
-
-_STRICT_KEYWORDS = {
-    "type", "properties", "required", "additionalProperties", "items", "enum", "const", "anyOf", "description", "title",
-    "$ref", "$defs", "$schema",
-}  # fmt: skip
 
 
 def chat_body(model: str, request: ModelRequest, quirks: Quirks, origin: str) -> bytes:
@@ -34,7 +29,7 @@ def chat_body(model: str, request: ModelRequest, quirks: Quirks, origin: str) ->
     }
     if quirks.usage_option:
         body["stream_options"] = {"include_usage": True}
-    body.update(_tools(request, quirks))
+    body.update(function_tools(request, quirks))
     body.update(_options(request.options, quirks))
     body.update(quirks.extra_body)
     try:
@@ -43,7 +38,8 @@ def chat_body(model: str, request: ModelRequest, quirks: Quirks, origin: str) ->
         raise InvalidRequest(f"the request holds what JSON cannot say: {error}") from None
 
 
-def _tools(request: ModelRequest, quirks: Quirks) -> Object:
+def function_tools(request: ModelRequest, quirks: Quirks) -> Object:
+    """The members of a body that are about tools; none where there are none."""
     options = request.options
     if not request.tools:
         names = dict.fromkeys(
@@ -87,13 +83,16 @@ def _options(options: ModelOptions, quirks: Quirks) -> Object:
     if options.stop:
         sent["stop"] = list(options.stop)
     if options.metadata and quirks.metadata:
-        sent["metadata"] = {
-            key: value if isinstance(value, str) else dump_text(value) for key, value in options.metadata.items()
-        }
+        sent["metadata"] = metadata_texts(options)
     sent.update(_reasoning(options, quirks))
     if options.response_schema is not None:
         sent["response_format"] = _response_format(options.response_schema, quirks)
     return sent
+
+
+def metadata_texts(options: ModelOptions) -> dict[str, str]:
+    """The metadata as texts, which is all that the dialect takes: other values as JSON."""
+    return {key: value if isinstance(value, str) else dump_text(value) for key, value in options.metadata.items()}
 
 
 def _reasoning(options: ModelOptions, quirks: Quirks) -> Object:
@@ -109,25 +108,7 @@ def _reasoning(options: ModelOptions, quirks: Quirks) -> Object:
 def _response_format(schema: Mapping[str, Any], quirks: Quirks) -> Object:
     if not quirks.response_schema:
         raise InvalidRequest("options.response_schema: this server takes no JSON Schema for its answer")
-    name = re.sub(r"[^A-Za-z0-9_-]+", "_", text(schema.get("title")))[:64].strip("_") or "answer"
-    form: Object = {"name": name, "schema": dict(schema)}
-    if quirks.strict_schema and _fits_strict(schema):
+    form: Object = {"name": schema_name(schema), "schema": dict(schema)}
+    if quirks.strict_schema and fits_strict(schema):
         form["strict"] = True
     return {"type": "json_schema", "json_schema": form}
-
-
-def _fits_strict(schema: object) -> bool:
-    """Whether strict mode takes the schema ("Structured outputs", OpenAI): closed objects with all members required."""
-    if not isinstance(schema, Mapping):
-        return False
-    keywords: Object = obj(dict(schema))  # pyright: ignore[reportUnknownArgumentType]  # as in obj
-    if not keywords.keys() <= _STRICT_KEYWORDS:
-        return False
-    properties = obj(keywords.get("properties"))
-    closed = keywords.get("additionalProperties") is False
-    if (keywords.get("type") == "object" or properties) and not (
-        closed and set(items(keywords.get("required"))) == properties.keys()
-    ):
-        return False
-    inner = [*properties.values(), *obj(keywords.get("$defs")).values(), *items(keywords.get("anyOf"))]
-    return all(_fits_strict(each) for each in inner) and ("items" not in keywords or _fits_strict(keywords["items"]))

@@ -24,10 +24,11 @@ from gotato_py import (
 )
 
 from ._dialect import Hearing
+from ._halves import Halves
 from ._json import Object, clean, items, obj, parse_lenient, text
 from ._openai_calls import CallAssembler
 from ._openai_reasoning import ReasoningBlock, reasoning_text
-from ._openai_usage import chat_usage
+from ._openai_usage import token_usage
 from ._think_tags import Piece, ThinkTags
 
 DONE = "[DONE]"
@@ -60,7 +61,8 @@ class ChatDecoder:
         self._reasoning = ReasoningBlock(hearing.origin, quirks.reasoning_replay == "reasoning_details")
         self._usage: Usage | None = None
         self._out: list[ModelEvent] = []
-        self._word, self._id, self._model, self._half = "", "", "", ""
+        self._halves = Halves()
+        self._word, self._id, self._model = "", "", ""
         self._refused = self._said_something = self._ended = False
 
     @property
@@ -105,7 +107,7 @@ class ChatDecoder:
         choice = _first_choice(chunk)
         for place in (chunk, choice, obj(chunk.get("x_groq"))):
             if place.get("usage"):
-                self._usage = chat_usage(place["usage"]) or self._usage
+                self._usage = token_usage(place["usage"]) or self._usage
             if place.get("error"):
                 raise self._hearing.refuse({"error": place["error"]})
         if chunk.get("object") == "error":
@@ -161,11 +163,8 @@ class ChatDecoder:
             return
         self._close_reasoning()
         self._said_something = True
-        said, self._half = self._half + said, ""
-        if "\ud800" <= said[-1] <= "\udbff":  # half of a pair: the other half is in the next piece
-            said, self._half = said[:-1], said[-1]
-        if said:
-            self._out.append(TextDelta(clean(said)))
+        if whole := self._halves.feed(said):
+            self._out.append(TextDelta(whole))
 
     def _think(self, thought: str) -> None:
         if thought:
@@ -187,8 +186,8 @@ class ChatDecoder:
             raise failure
         if self._tags is not None:
             self._sort(self._tags.finish())
-        if self._half:
-            self._out.append(TextDelta(clean(self._half)))
+        if half := self._halves.finish():
+            self._out.append(TextDelta(half))
         self._close_reasoning()
         reason = self._stop_reason()
         cut = reason in (StopReason.MAX_TOKENS, StopReason.CONTENT_FILTER)

@@ -1,7 +1,8 @@
-"""Token counts in the chat dialect, as one neutral `Usage`.
+"""Token counts in OpenAI's two dialects, as one neutral `Usage`.
 
-In all variants `prompt_tokens` includes what came from a cache. The places of that part differ:
-`prompt_tokens_details.cached_tokens` (OpenAI), `prompt_cache_hit_tokens` (DeepSeek), `cached_tokens` (Moonshot).
+In all variants the prompt's tokens include what came from a cache. The places of that part differ:
+`prompt_tokens_details.cached_tokens` (OpenAI's chat), `input_tokens_details.cached_tokens` (its responses),
+`prompt_cache_hit_tokens` (DeepSeek), `cached_tokens` (Moonshot).
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from gotato_py import Usage
 from ._json import count, obj
 
 
-def chat_usage(value: object) -> Usage | None:
+def token_usage(value: object) -> Usage | None:
     """The usage in a snapshot, or None where it holds no counts."""
     said = obj(value)
     prompt = _first(said, "prompt_tokens", "input_tokens")
@@ -19,16 +20,15 @@ def chat_usage(value: object) -> Usage | None:
     if prompt is None and completion is None:
         return None
     prompt, completion = prompt or 0, completion or 0
-    details = obj(said.get("prompt_tokens_details"))
+    details = obj(said.get("prompt_tokens_details")) or obj(said.get("input_tokens_details"))
+    thinking = obj(said.get("completion_tokens_details")) or obj(said.get("output_tokens_details"))
     read = (
         _first(details, "cached_tokens")
         or _first(said, "prompt_cache_hit_tokens", "cached_tokens", "cache_read_input_tokens")
         or 0
     )
     written = _first(details, "cache_write_tokens") or _first(said, "cache_creation_input_tokens") or 0
-    reasoning = (
-        _first(obj(said.get("completion_tokens_details")), "reasoning_tokens") or _first(said, "reasoning_tokens") or 0
-    )
+    reasoning = _first(thinking, "reasoning_tokens") or _first(said, "reasoning_tokens") or 0
     # Reports contradict each other on xAI, so the total decides whether reasoning is inside the output or beside it.
     if reasoning and said.get("total_tokens") == prompt + completion + reasoning:
         completion += reasoning

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Literal, NamedTuple
 from urllib.parse import urlsplit
 
@@ -23,33 +25,39 @@ GEMINI = Provider(
     "gemini", "https://generativelanguage.googleapis.com", "GOOGLE_API_KEY", "gemini", ("GEMINI_API_KEY",)
 )
 
-PROVIDERS = {
-    provider.name: provider
-    for provider in (
-        OPENAI,
-        Provider("cerebras", "https://api.cerebras.ai/v1", "CEREBRAS_API_KEY"),
-        Provider("dashscope", "https://dashscope-intl.aliyuncs.com/compatible-mode/v1", "DASHSCOPE_API_KEY"),
-        Provider("deepinfra", "https://api.deepinfra.com/v1/openai", "DEEPINFRA_API_KEY"),
-        Provider("deepseek", "https://api.deepseek.com", "DEEPSEEK_API_KEY"),
-        Provider("fireworks", "https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY"),
-        Provider("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY"),
-        Provider("lmstudio", "http://localhost:1234/v1", ""),
-        Provider("mistral", "https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
-        Provider("moonshot", "https://api.moonshot.ai/v1", "MOONSHOT_API_KEY"),
-        Provider("nvidia", "https://integrate.api.nvidia.com/v1", "NVIDIA_API_KEY"),
-        Provider("ollama", "http://localhost:11434/v1", ""),
-        Provider("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
-        Provider("perplexity", "https://api.perplexity.ai", "PERPLEXITY_API_KEY"),
-        Provider("together", "https://api.together.xyz/v1", "TOGETHER_API_KEY"),
-        Provider("xai", "https://api.x.ai/v1", "XAI_API_KEY"),
-        Provider("zai", "https://api.z.ai/api/paas/v4", "ZAI_API_KEY"),
-    )
-}
+PROVIDERS: Mapping[str, Provider] = MappingProxyType(
+    {
+        provider.name: provider
+        for provider in (
+            OPENAI,
+            OPENAI_RESPONSES,
+            ANTHROPIC,
+            GEMINI,
+            Provider("cerebras", "https://api.cerebras.ai/v1", "CEREBRAS_API_KEY"),
+            Provider("dashscope", "https://dashscope-intl.aliyuncs.com/compatible-mode/v1", "DASHSCOPE_API_KEY"),
+            Provider("deepinfra", "https://api.deepinfra.com/v1/openai", "DEEPINFRA_API_KEY"),
+            Provider("deepseek", "https://api.deepseek.com", "DEEPSEEK_API_KEY"),
+            Provider("fireworks", "https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY"),
+            Provider("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY"),
+            Provider("lmstudio", "http://localhost:1234/v1", ""),
+            Provider("mistral", "https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
+            Provider("moonshot", "https://api.moonshot.ai/v1", "MOONSHOT_API_KEY"),
+            Provider("nvidia", "https://integrate.api.nvidia.com/v1", "NVIDIA_API_KEY"),
+            Provider("ollama", "http://localhost:11434/v1", ""),
+            Provider("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
+            Provider("perplexity", "https://api.perplexity.ai", "PERPLEXITY_API_KEY"),
+            Provider("together", "https://api.together.xyz/v1", "TOGETHER_API_KEY"),
+            Provider("xai", "https://api.x.ai/v1", "XAI_API_KEY"),
+            Provider("zai", "https://api.z.ai/api/paas/v4", "ZAI_API_KEY"),
+        )
+    }
+)
+"""The services that `connect` knows, by name."""
 
 _ALSO = {"api.moonshot.cn": "moonshot", "dashscope.aliyuncs.com": "dashscope", "api.together.ai": "together"}
 _BY_PLACE = {
     # The first of two at one host names it.
-    **{urlsplit(provider.base_url).netloc: provider for provider in reversed(PROVIDERS.values())},
+    **{urlsplit(provider.base_url).netloc: provider for provider in reversed(list(PROVIDERS.values()))},
     **{host: PROVIDERS[name] for host, name in _ALSO.items()},
 }
 

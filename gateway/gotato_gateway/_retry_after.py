@@ -1,8 +1,8 @@
 """When a provider wants to be asked again, and what is left of its limits: headers, bodies and texts.
 
 Forms: Retry-After in seconds or as a date (RFC 9110, 10.2.3), `retry-after-ms` (Azure and OpenAI), `x-ratelimit-*`
-(OpenAI's and Groq's documentation on rate limits; durations like "1m2.5s"), google.rpc.RetryInfo in a body, and "try
-again in 4.77s" in a message (Groq).
+(OpenAI's and Groq's documentation on rate limits; durations like "1m2.5s"), `anthropic-ratelimit-*` (Anthropic's; times
+of day as RFC 3339 has them), google.rpc.RetryInfo in a body, and "try again in 4.77s" in a message (Groq).
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from __future__ import annotations
 import email.utils
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 
 from gotato_py import RateLimits
 
@@ -65,13 +66,29 @@ def _until(date: str, now: float) -> float | None:
 
 def _exhausted(headers: Mapping[str, str], now: float) -> float | None:
     """The longest reset among the limits of which nothing remains; the others do not hold this request up."""
-    waits: list[float] = []
+    return max(_resets(headers, now), default=None)
+
+
+def _resets(headers: Mapping[str, str], now: float) -> Iterator[float]:
     for suffix in ("", "-requests", "-tokens"):
         if headers.get(f"x-ratelimit-remaining{suffix}", "").strip() == "0":
             wait = duration(headers.get(f"x-ratelimit-reset{suffix}", ""))
             if wait is not None:
-                waits.append(_relative(wait, now))
-    return max(waits, default=None)
+                yield _relative(wait, now)
+    for limit in ("requests", "tokens", "input-tokens", "output-tokens"):
+        if headers.get(f"anthropic-ratelimit-{limit}-remaining", "").strip() == "0":
+            wait = _until_moment(headers.get(f"anthropic-ratelimit-{limit}-reset", ""), now)
+            if wait is not None:
+                yield wait
+
+
+def _until_moment(moment: str, now: float) -> float | None:
+    """Seconds until a moment as RFC 3339 writes it; one without an offset is UTC."""
+    try:
+        parsed = datetime.fromisoformat(moment.strip())
+        return max(0.0, (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp() - now)
+    except (ValueError, OverflowError):
+        return None
 
 
 def _relative(reset: float, now: float) -> float:
@@ -83,16 +100,36 @@ def _relative(reset: float, now: float) -> float:
 
 def rate_limits(headers: Mapping[str, str], now: float) -> RateLimits | None:
     """What the headers tell about the limits, or None if they tell nothing."""
-    facts = {
-        f"{what}_{of}": _whole(headers.get(f"x-ratelimit-{what}-{of}", ""))
-        for what in ("limit", "remaining")
-        for of in ("requests", "tokens")
-    }
-    resets = {of: duration(headers.get(f"x-ratelimit-reset-{of}", "")) for of in ("requests", "tokens")}
-    if all(fact is None for fact in facts.values()) and all(reset is None for reset in resets.values()):
+    found = [_usual_limit(headers, of, now) for of in ("requests", "tokens")]
+    if not any(map(_told, found)):
+        # Anthropic's "tokens" are those of the limit that is nearest; where it is missing, the input is what is short.
+        found = [_anthropic_limit(headers, names, now) for names in (("requests",), ("tokens", "input-tokens"))]
+    if not any(map(_told, found)):
         return None
-    requests, tokens = (None if reset is None else _relative(reset, now) for reset in resets.values())
-    return RateLimits(**facts, reset_requests_s=requests, reset_tokens_s=tokens)
+    (limit_requests, remaining_requests, reset_requests), (limit_tokens, remaining_tokens, reset_tokens) = found
+    return RateLimits(limit_requests, remaining_requests, reset_requests, limit_tokens, remaining_tokens, reset_tokens)
+
+
+_Limit = tuple[int | None, int | None, float | None]
+
+
+def _told(limit: _Limit) -> bool:
+    return any(fact is not None for fact in limit)
+
+
+def _usual_limit(headers: Mapping[str, str], of: str, now: float) -> _Limit:
+    limit, remaining = (_whole(headers.get(f"x-ratelimit-{what}-{of}", "")) for what in ("limit", "remaining"))
+    reset = duration(headers.get(f"x-ratelimit-reset-{of}", ""))
+    return limit, remaining, None if reset is None else _relative(reset, now)
+
+
+def _anthropic_limit(headers: Mapping[str, str], names: tuple[str, ...], now: float) -> _Limit:
+    for name in names:
+        said = {what: headers.get(f"anthropic-ratelimit-{name}-{what}", "") for what in ("limit", "remaining", "reset")}
+        found = _whole(said["limit"]), _whole(said["remaining"]), _until_moment(said["reset"], now)
+        if _told(found):
+            return found
+    return None, None, None
 
 
 def _whole(said: str) -> int | None:

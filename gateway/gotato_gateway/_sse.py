@@ -2,13 +2,16 @@
 
 The format is the "text/event-stream" section of the WHATWG HTML standard, read as leniently as it says: lines end in
 LF, CR or CRLF, a space after the colon is optional, comments and unknown fields are skipped, a BOM is dropped. The
-encoding is UTF-8 whatever the Content-Type says. Two things differ on purpose: an event that the end of the body cuts
-off is delivered (servers forget the last blank line), and one with empty data is not.
+encoding is UTF-8 whatever the Content-Type says. Three things differ on purpose: an event that the end of the body cuts
+off is delivered (servers forget the last blank line), one with empty data is not, and a JSON object on bare lines that
+says `error` is an event of that name.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
+
+from ._bare_error import BareError
 
 _BOM = b"\xef\xbb\xbf"
 _LF = 10
@@ -27,7 +30,7 @@ class SSEReader:
     Every byte is looked at a bounded number of times: an unfinished line is kept as a list of pieces and joined once.
     """
 
-    __slots__ = ("_after_cr", "_data", "_event", "_first_line", "_pieces")
+    __slots__ = ("_after_cr", "_bare", "_data", "_event", "_first_line", "_pieces")
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []
@@ -35,6 +38,7 @@ class SSEReader:
         self._event = b""
         self._after_cr = False
         self._first_line = True
+        self._bare = BareError()
 
     def feed(self, chunk: bytes) -> list[ServerEvent]:
         """The events that this piece of the body completes."""
@@ -81,4 +85,6 @@ class SSEReader:
                 self._event = line[7:] if line.startswith(b"event: ") else line[6:]
             elif line == b"data":
                 self._data.append(b"")
+            elif error := self._bare.add(line):
+                events.append(ServerEvent("error", error))
         return events

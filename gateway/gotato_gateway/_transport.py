@@ -1,4 +1,4 @@
-"""POST over `requests`: one pooled session for one adapter object, no retries, no redirects, no surprises.
+"""Requests over `requests`: one pooled session for one adapter object, no retries, no redirects, no surprises.
 
 What users of `requests` know still works (proxies, NO_PROXY, REQUESTS_CA_BUNDLE, a session of their own), except that a
 `.netrc` never replaces the key.
@@ -39,18 +39,20 @@ class Transport:
         self._given = session
         self._sessions: dict[int, requests.Session] = {} if session is None else {os.getpid(): session}
 
-    def post(
-        self, url: str, body: bytes, *, headers: Mapping[str, str], auth: Mapping[str, str], explain: Explain
+    def exchange(
+        self, url: str, body: bytes | None, *, headers: Mapping[str, str], auth: Mapping[str, str], explain: Explain
     ) -> Exchange:
-        """An exchange that sends `body` once it is opened. `auth` holds the headers that carry the key."""
+        """A POST that sends `body` once it is opened, without one a GET. `auth` holds the headers with the key."""
 
         def send() -> requests.Response:
             session = self._session()
             report_connections(session, url, session.merge_environment_settings(url, {}, True, None, None))
+            # Sent piece by piece, so that a slow upload is no stalled one.
+            method, data = ("GET", None) if body is None else ("POST", io.BytesIO(body))
             return session.request(
-                "POST",
+                method,
                 url,
-                data=io.BytesIO(body),  # sent piece by piece, so that a slow upload is no stalled one
+                data=data,
                 headers=dict(headers),
                 auth=None if session.auth and not auth else _Auth(auth),
                 timeout=(self._connect_timeout, self._idle_timeout),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from typing import ClassVar, NoReturn
 
@@ -17,6 +17,7 @@ from gotato_py import (
     ModelError,
     ModelEvent,
     ModelRequest,
+    NotSupported,
     Scope,
     UsageUpdate,
 )
@@ -28,17 +29,22 @@ from ._error_body import read_error_body, read_error_object
 from ._errors import Origin, refusal
 from ._exchange import Exchange
 from ._failures import Place, explain_failure
-from ._json import obj, parse_lenient
-from ._keys import authorization, checked_headers, resolve_key, secrets_in
+from ._json import items, obj, parse_lenient
+from ._keys import authorization, checked_headers, joined, resolve_key, secrets_in
 from ._providers import provider_at
 from ._request_texts import texts_of
 from ._retry_after import rate_limits
 from ._tool_names import own_names
 from ._transport import Transport
-from .quirks import Quirks, quirks_for
+from .model_list import Listing, ModelInfo, Page
+from .quirks import Quirks
 
 _LOG = logging.getLogger("gotato_gateway")
+_ASKED = {"Accept": "application/json"}
 _SENT = {"Content-Type": "application/json", "Accept": "text/event-stream, application/json"}
+_MOST_PAGES = 100
+"""More than any provider has: a server that names the next page for ever does not hold the caller."""
+
 Refuse = Callable[[object], ModelError]
 
 
@@ -81,7 +87,7 @@ class Adapter:
         self._headers = checked_headers(owner, headers)
         self._auth = authorization(key, self._headers, self._base_url, dialect.key_header, dialect.key_prefix)
         self._secrets = secrets_in(key, self._headers, self._base_url)
-        self._quirks = quirks_for(self._base_url, self._model) if quirks is None else quirks
+        self._quirks = dialect.quirks(self._base_url, self._model) if quirks is None else quirks
         connect_timeout = checked_seconds(f"{owner}: connect_timeout", connect_timeout)
         idle_timeout = checked_seconds(f"{owner}: idle_timeout", idle_timeout)
         self._transport = Transport(connect_timeout=connect_timeout, idle_timeout=idle_timeout, session=session)
@@ -105,9 +111,16 @@ class Adapter:
         return f"{self._place.provider}:{self._model}"
 
     @property
+    def provider(self) -> str:
+        """The service that it asks ("groq"); for one not known here, its host."""
+        return self._place.provider
+
+    @property
     def capabilities(self) -> frozenset[str]:
         """What the server takes beyond text and tools: "images", "response_schema"."""
-        offered = {"images": self._quirks.images, "response_schema": self._quirks.response_schema}
+        quirks = self._quirks
+        schema = quirks.response_schema and quirks.schema_with_tools  # a loop mostly has tools
+        offered = {"images": quirks.images, "response_schema": schema}
         return frozenset(name for name, there in offered.items() if there)
 
     @property
@@ -119,22 +132,12 @@ class Adapter:
         """One attempt at an answer, as `gotato_py.Model` promises it. Nothing is sent before the first `next`."""
         scope.check()
         dialect = self._dialect
-        exchange = self._transport.post(
-            endpoint(self._base_url, dialect.path(self._model), dialect.query),
-            dialect.body(self._model, request, self._quirks, self._origin),
-            headers={**_SENT, **dialect.headers, **self._headers},
-            auth=self._auth,
-            explain=lambda raised, answering: explain_failure(raised, answering, self._place),
-        )
+        body = dialect.body(self._model, request, self._quirks, self._origin)
+        exchange = self._exchange(endpoint(self._base_url, dialect.path(self._model), dialect.query), body)
         try:
             exchange.open(scope)
             now = scope.clock.time()
-            origin = Origin(self._place.provider, self._secrets, lambda: texts_of(request))
-
-            def refuse(said: object) -> ModelError:
-                facts = read_error_body(said) if isinstance(said, bytes) else read_error_object(said)
-                return refusal(exchange.status, exchange.headers, facts, origin, now)
-
+            refuse = self._refuser(exchange, now, lambda: texts_of(request))
             if not 200 <= exchange.status < 300:
                 raise refuse(exchange.error_body(scope))
             limits = rate_limits(exchange.headers, now)
@@ -143,6 +146,61 @@ class Adapter:
             yield from self._answer(exchange, request, scope, refuse)
         finally:
             exchange.close()
+
+    def list_models(self, scope: Scope | None = None) -> list[ModelInfo]:
+        """The models that the provider has, in its own order, over one GET a page. Not retried.
+
+        Raises the same typed errors as `stream`, `NotSupported` for a dialect that cannot list, and `Cancelled` or
+        `DeadlineExceeded` when the scope ends.
+        """
+        own = Scope() if scope is None else scope
+        listing = self._dialect.listing
+        if listing is None:
+            raise NotSupported(f"{type(self).__name__}: its dialect cannot list models")
+        found: dict[str, ModelInfo] = {}
+        query, asked = listing.query, set[str]()
+        while query not in asked and len(asked) < _MOST_PAGES:
+            asked.add(query)
+            page = self._page(endpoint(self._base_url, listing.path, query), listing, own)
+            found.update((model.id, model) for model in page.models)
+            query = page.next_query or query
+        return list(found.values())
+
+    def _page(self, url: str, listing: Listing, scope: Scope) -> Page:
+        exchange = self._exchange(url, None)
+        try:
+            exchange.open(scope)
+            refuse = self._refuser(exchange, scope.clock.time(), tuple)
+            if not 200 <= exchange.status < 300:
+                raise refuse(exchange.error_body(scope))
+            with closing(exchange.chunks(scope)) as chunks:
+                body = b"".join(chunks)
+            page = _parsed_page(body, listing)
+            if page is None:
+                raise refuse(body)
+            return page
+        finally:
+            exchange.close()
+
+    def _exchange(self, url: str, body: bytes | None) -> Exchange:
+        sent = _ASKED if body is None else _SENT
+        return self._transport.exchange(
+            url,
+            body,
+            headers={**sent, **self._dialect.headers, **joined(self._headers, self._quirks.extra_headers)},
+            auth=self._auth,
+            explain=lambda raised, answering: explain_failure(raised, answering, self._place),
+        )
+
+    def _refuser(self, exchange: Exchange, now: float, texts: Callable[[], Iterable[str]]) -> Refuse:
+        """What makes the error of a refusal in this exchange; `now` is Unix time, `texts` what it must not quote."""
+        origin = Origin(self._place.provider, self._secrets, texts)
+
+        def refuse(said: object) -> ModelError:
+            facts = read_error_body(said) if isinstance(said, bytes) else read_error_object(said)
+            return refusal(exchange.status, exchange.headers, facts, origin, now)
+
+        return refuse
 
     def _answer(self, exchange: Exchange, request: ModelRequest, scope: Scope, refuse: Refuse) -> Iterator[ModelEvent]:
         called = (call.name for m in request.messages if isinstance(m, AssistantMessage) for call in m.tool_calls)
@@ -187,16 +245,25 @@ def _events(exchange: Exchange, decoder: Decoder, scope: Scope, refuse: Refuse) 
     yield from decoder.finish()
 
 
-def _whole_answer(body: bytes, decoder: Decoder, refuse: Refuse) -> list[ModelEvent]:
-    """An answer in one piece, from a server that does not stream; anything else is a refusal."""
+def _whole_answer(body: bytes, decoder: Decoder, refuse: Refuse) -> Iterator[ModelEvent]:
+    """An answer in one piece, or as one array of pieces (Gemini without SSE); anything else is a refusal."""
     try:
-        answer = obj(parse_lenient(body.decode("utf-8", "replace")))
+        said = parse_lenient(body.decode("utf-8", "replace"))
     except ValueError:
-        answer = {}
-    events = decoder.feed_whole(answer) if answer and not answer.get("error") else None
-    if events is None:
-        raise refuse(body)
-    return events
+        said = None
+    for answer in map(obj, items(said) or [said]):
+        events = decoder.feed_whole(answer) if answer and not answer.get("error") else None
+        if events is None:
+            raise refuse(answer or body)
+        yield from events
+
+
+def _parsed_page(body: bytes, listing: Listing) -> Page | None:
+    try:
+        answer = parse_lenient(body.decode("utf-8", "replace"))
+    except ValueError:
+        return None
+    return None if obj(answer).get("error") else listing.read(answer)
 
 
 def family(model: str) -> str:

@@ -9,6 +9,7 @@ from ._openai_request import chat_body
 from ._openai_stream import ChatDecoder
 from ._providers import OPENAI
 from .adapter import Adapter
+from .model_list import OPENAI_LISTING
 
 
 class OpenAIChat(Adapter):
@@ -24,5 +25,10 @@ class OpenAIChat(Adapter):
     """
 
     _dialect: ClassVar[Dialect] = Dialect(
-        "openai-chat", OPENAI, path=lambda model: "chat/completions", body=chat_body, decoder=ChatDecoder
+        "openai-chat",
+        OPENAI,
+        path=lambda model: "chat/completions",
+        body=chat_body,
+        decoder=ChatDecoder,
+        listing=OPENAI_LISTING,
     )

@@ -29,7 +29,24 @@ class Quirks:
     - `file_urls`: files may be given by URL.
     - `response_schema`, `strict_schema`: it takes a JSON Schema for the answer; it can be held to it strictly.
     - `metadata`: it takes `metadata`.
+    - `encrypted_reasoning`: in the responses dialect, the model thinks, and its sealed reasoning can be asked for.
     - `extra_body`: members added to every request's body, for what only this server knows.
+
+    Of Gemini's models:
+    - `thinking`: effort is asked for as a level or as a budget of tokens.
+    - `call_signature`: what stands for the signature of a call that has none of its own; "" where none is needed.
+    - `result_media`: a tool's result may hold pictures and PDF files; else they follow the results.
+    - `schema_with_tools`: it takes a JSON Schema for the answer also where there are tools.
+
+    Of the models behind Anthropic's dialect:
+    - `thinking_types`: the ways to say `thinking` that it takes ("enabled" is by budget); none for one that never does.
+    - `thinks_unasked`: it thinks where nothing about it is said.
+    - `efforts`: the levels that it takes for effort; where there are none, an effort becomes a budget.
+    - `sampling`: it takes `temperature` and `top_p`.
+    - `forced_calls`: a call of a tool can be forced.
+    - `answer_tokens`: the limit that is sent where the caller gives none, since this dialect demands one.
+    - `block_binding`: it refuses thinking whose history has changed; sent so that the server drops that thinking.
+    - `extra_headers`: headers added to every request; where the caller has one of them too, both values are sent.
     """
 
     think_tags: bool = False
@@ -47,7 +64,20 @@ class Quirks:
     response_schema: bool = True
     strict_schema: bool = False
     metadata: bool = True
+    encrypted_reasoning: bool = True
     extra_body: Mapping[str, Any] = field(default_factory=dict[str, Any], hash=False)
+    thinking: Literal["level", "budget"] = "budget"
+    call_signature: str = ""
+    result_media: bool = False
+    schema_with_tools: bool = True
+    thinking_types: tuple[str, ...] = ("enabled", "disabled")
+    thinks_unasked: bool = False
+    efforts: tuple[str, ...] = ()
+    sampling: bool = True
+    forced_calls: bool = True
+    answer_tokens: int = 8192
+    block_binding: bool = False
+    extra_headers: Mapping[str, str] = field(default_factory=dict[str, str], hash=False)
 
 
 _BY_NAME: Mapping[str, Quirks] = {
@@ -65,6 +95,9 @@ _BY_NAME: Mapping[str, Quirks] = {
     "xai": Quirks(max_tokens_field="max_completion_tokens", metadata=False),
     "zai": Quirks(reasoning_replay="reasoning_content", response_schema=False, metadata=False),
 }
+_GEMINI = re.compile(r"(?:.*/)?gemini-(?:([0-9]+)|[a-z-]+-latest$)", re.IGNORECASE)
+_NO_SIGNATURE = "skip_thought_signature_validator"  # "Thought signatures" in the Gemini API documentation
+_NEVER_THINKS = re.compile(r"(?:.*[/.:])?(?:gpt-[34]|chatgpt-4|gpt-5[.0-9]*-chat)", re.IGNORECASE)
 _WITHOUT_SYSTEM_ROLE = re.compile(r"o1-(mini|preview)\b")
 
 
@@ -74,7 +107,19 @@ def quirks_for(base_url: str, model: str) -> Quirks:
     name = "" if provider is None else provider.name
     if (urlsplit(base_url).hostname or "").endswith(".openai.azure.com"):
         name = "openai"
-    found = _BY_NAME.get(name, Quirks())
+    found = _of_gemini(_BY_NAME.get(name, Quirks()), model)
+    if _NEVER_THINKS.match(model):  # OpenAI refuses a request for what such a model has not, also behind a proxy
+        found = replace(found, encrypted_reasoning=False)
     if name == "openai" and _WITHOUT_SYSTEM_ROLE.match(model):
         return replace(found, system_role="user")
     return found
+
+
+def _of_gemini(found: Quirks, model: str) -> Quirks:
+    """With what differs between Gemini's generations, whoever serves them: from the third on, and before."""
+    named = _GEMINI.match(model)
+    if named is None:
+        return found
+    if named[1] is not None and int(named[1]) < 3:
+        return replace(found, schema_with_tools=False)
+    return replace(found, thinking="level", call_signature=_NO_SIGNATURE, result_media=True)

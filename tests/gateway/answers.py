@@ -24,11 +24,11 @@ from gotato_py import (
     ToolCallReady,
     ToolSpec,
     Usage,
+    UsageUpdate,
     UserMessage,
 )
 
 HI = ModelRequest(messages=(UserMessage("hi"),))
-FINISH_WORDS = {"stop": "end_turn", "tool_calls": "tool_calls", "length": "max_tokens", None: "end_turn"}
 STOP_REASONS = {"tool_use": "tool_calls"}
 
 
@@ -116,6 +116,8 @@ def _notation(event: ModelEvent) -> list[dict[str, Any]]:
         case Done():
             usage = [] if event.usage is None else [{"type": "usage", **_usage(event.usage)}]
             return [*usage, {"type": "done", "stop_reason": event.stop_reason.value}]
+        case UsageUpdate(usage):
+            return [{"type": "usage", **_usage(usage)}]
         case RateLimits() | ToolCallDelta():
             return []
         case _:

@@ -16,6 +16,7 @@ from gotato_py import (
     ContextOverflow,
     InvalidRequest,
     ModelError,
+    ModelProtocolError,
     ModelRequest,
     Overloaded,
     QuotaExhausted,
@@ -42,6 +43,7 @@ ERRORS: Mapping[str, type[ModelError]] = {
     "invalid_request": InvalidRequest,
     "not_found": InvalidRequest,
     "content_filter": ContentFiltered,
+    "model_output_invalid": ModelProtocolError,
 }
 """The cases' categories in the contract's classes."""
 

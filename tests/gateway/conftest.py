@@ -1,4 +1,4 @@
-"""Every test here gives back what it opened, and meets no proxy, key or .netrc of the machine it runs on."""
+"""Every test here gives back what it opened, and meets no proxy, key, .netrc or configuration of its machine."""
 
 from __future__ import annotations
 
@@ -25,8 +25,11 @@ def plain_surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)
     for provider in PROVIDERS.values():
-        monkeypatch.delenv(provider.key_variable or "NO_KEY", raising=False)
+        for variable in (provider.key_variable or "NO_KEY", *provider.other_variables):
+            monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("NETRC", str(tmp_path / "no-netrc"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "no-config"))
+    monkeypatch.delenv("GOTATO_CONFIG", raising=False)
 
 
 def open_sockets() -> set[str]:

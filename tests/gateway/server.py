@@ -234,3 +234,28 @@ def unanswered_port() -> Generator[int]:
         finally:
             for filler in fillers:
                 filler.close()
+
+
+@contextmanager
+def silent_listener() -> Generator[tuple[int, threading.Event]]:
+    """A port that accepts connections and says nothing; the event tells of the first."""
+    accepted, held = threading.Event(), list[socket.socket]()
+
+    def accept() -> None:
+        try:
+            while True:
+                held.append(listener.accept()[0])
+                accepted.set()
+        except OSError:
+            pass
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=accept, daemon=True)
+        thread.start()
+        try:
+            yield listener.getsockname()[1], accepted
+        finally:
+            socket.socket.shutdown(listener, socket.SHUT_RDWR)
+            thread.join(5)
+            for each in held:
+                each.close()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import socket
 import ssl
 import threading
 import time
@@ -20,7 +19,7 @@ from gotato_gateway import Adapter
 from gotato_py import Cancelled, DeadlineExceeded, GotatoError, Scope
 
 from .answers import HI, local
-from .server import HELLO, Reply, Server, chunk, forever, sse, unanswered_port
+from .server import HELLO, Reply, Server, chunk, forever, silent_listener, sse, unanswered_port
 
 MUST = 0.2
 STARTED = sse(chunk("Hel"), done=False)
@@ -73,30 +72,6 @@ def proxy_connect() -> Generator[tuple[Adapter, Callable[[], bool]]]:
         session = requests.Session()
         session.proxies = {"https": f"http://127.0.0.1:{port}"}
         yield local("https://api.example.test/v1", session=session), lambda: accepted.wait(5)
-
-
-@contextmanager
-def silent_listener() -> Generator[tuple[int, threading.Event]]:
-    """Accepts one connection and says nothing."""
-    accepted, held = threading.Event(), list[socket.socket]()
-
-    def accept() -> None:
-        try:
-            held.append(listener.accept()[0])
-            accepted.set()
-        except OSError:
-            pass
-
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        thread = threading.Thread(target=accept, daemon=True)
-        thread.start()
-        try:
-            yield listener.getsockname()[1], accepted
-        finally:
-            socket.socket.shutdown(listener, socket.SHUT_RDWR)
-            thread.join(5)
-            for each in held:
-                each.close()
 
 
 def served(reply: Reply) -> Callable[[], Any]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +15,10 @@ from gotato_gateway._tool_names import wire_name
 from gotato_gateway.quirks import quirks_for
 from gotato_py import (
     AssistantMessage,
-    ImagePart,
     InvalidRequest,
     Message,
     ModelOptions,
     ModelRequest,
-    Part,
     ReasoningPart,
     TextPart,
     ToolCall,
@@ -32,43 +28,16 @@ from gotato_py import (
 )
 
 from .answers import ask, local, tools
+from .case_requests import image_part, neutral
 from .cases import load
 from .server import Reply, Server, sse
 
 PLAIN = Quirks()
-PNG = base64.b64decode("iVBORw0KGgo=")
 
 
 def sent(request: ModelRequest, quirks: Quirks = PLAIN, model: str = "m", origin: str = "openai-chat:m") -> Any:
     """The body of a request, parsed."""
     return json.loads(chat_body(model, request, quirks, origin))
-
-
-def neutral(messages: list[dict[str, Any]], origin: str = "") -> tuple[Message, ...]:
-    """A case's messages as ours."""
-    return tuple(_message(each, origin) for each in messages)
-
-
-def _message(said: Mapping[str, Any], origin: str) -> Message:
-    calls = tuple(
-        ToolCall(each["id"], each["name"], json.dumps(each["arguments"], separators=(",", ":")))
-        for each in said["content"]
-        if each["type"] == "tool_call"
-    )
-    parts = [_part(each, origin) for each in said["content"] if each["type"] != "tool_call"]
-    if said["role"] == "user":
-        return UserMessage(parts)
-    if said["role"] == "assistant":
-        return AssistantMessage(parts, calls)
-    return ToolMessage(ToolResult(said["tool_call_id"], "ok", parts))
-
-
-def _part(said: Mapping[str, Any], origin: str) -> Part:
-    if said["type"] == "text":
-        return TextPart(said["text"])
-    if said["type"] == "reasoning":
-        return ReasoningPart(said["text"], origin=origin)
-    return ImagePart(base64.b64decode(said["data"]), media_type=said["media_type"])
 
 
 def test_43_reasoning_goes_back_to_deepseek_only(shared: Path) -> None:
@@ -247,11 +216,7 @@ def test_76_image_media_type(shared: Path) -> None:
     case = load(shared, "76")
     for variant in case["input"]["variants"]:
         given, expect = variant["image"], case["expect"]["each"][variant["name"][0]]
-        if given["data"].startswith("data:"):
-            part = ImagePart(url=given["data"])
-        else:
-            part = ImagePart(base64.b64decode(given["data"]), media_type=given["media_type"] or "")
-        request = ModelRequest(messages=(UserMessage(part),))
+        request = ModelRequest(messages=(UserMessage(image_part(given)),))
         if expect.get("type") == "error":
             with pytest.raises(InvalidRequest, match="image/heic") as caught:
                 sent(request)

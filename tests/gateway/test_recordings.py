@@ -2,64 +2,53 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
+from hashlib import sha256
 from typing import Any
 
 import pytest
 
-from gotato_gateway import Adapter
-from gotato_gateway.quirks import quirks_for
-from gotato_py import InvalidRequest
+from gotato_py import InvalidRequest, ReasoningDone
 
-from .answers import FINISH_WORDS, Answer, ask, local
-from .server import Reply, Server, pieces_of
-
-DATA = Path(__file__).parent / "data"
-SHARED = Path(__file__).parents[3] / "shared" / "recordings" / "openai-chat"
-NAMES = sorted(path.stem for path in (SHARED if SHARED.is_dir() else DATA).glob("*.json"))
-COPIED = sorted(path.stem for path in DATA.glob("*.json"))
+from .answers import Answer
+from .recordings import ALL, COPIED, Recording
 
 
-def recorded(folder: Path, name: str) -> tuple[dict[str, Any], bytes]:
-    """The facts and the body of a recording."""
-    return json.loads((folder / f"{name}.json").read_text("utf-8")), (folder / f"{name}.sse").read_bytes()
-
-
-def replay(facts: dict[str, Any], body: bytes, **how: Any) -> Answer:
-    """The answer of an adapter that has the quirks of the recorded host."""
-    reply = Reply(pieces_of(body, len(body)), facts["status"], facts["headers"], **how)
-    model = facts["request"]["model"]
-    with Server(reply) as server:
-        adapter: Adapter = local(server.url, model=model, quirks=quirks_for(f"https://{facts['host']}/v1", model))
-        return ask(adapter)
-
-
-def assert_as_recorded(answer: Answer, expect: dict[str, Any]) -> None:
-    """The neutral events say what the SDK said."""
+def assert_as_recorded(answer: Answer, recording: Recording) -> None:
+    """The neutral events say what the SDK said; ids are compared where the provider gave some."""
+    expect: dict[str, Any] | None = recording.expect
     assert answer.error is None
+    assert expect is not None
     assert answer.text == expect["text"]
-    assert answer.reasoning == expect["reasoning"]
-    assert [{"id": call.id, "name": call.name, "arguments": call.arguments} for call in answer.calls] == expect[
-        "tool_calls"
-    ]
-    assert answer.done.stop_reason == FINISH_WORDS[expect["finish"]]
+    assert recording.same_reasoning(answer.reasoning)
+    for call, wanted in zip(answer.calls, expect["tool_calls"], strict=True):
+        assert {name: getattr(call, name) for name in wanted} == wanted
+    assert answer.done.stop_reason == recording.stop_reason
     usage = answer.done.usage
-    assert {name: getattr(usage, name) for name in expect["usage"]} == expect["usage"]
+    assert {name: getattr(usage, name) for name in recording.usage} == recording.usage
+    if "signatures_sha256_16" in expect:
+        closed = [event for event in answer.events if isinstance(event, ReasoningDone)]
+        hashes = [sha256(event.signature.encode()).hexdigest()[:16] for event in closed if not event.redacted]
+        assert hashes == expect["signatures_sha256_16"]
+        assert sum(event.redacted and bool(event.signature) for event in closed) == expect["redacted_thinking"]
+    if "encrypted_reasoning" in expect:
+        sealed = [event for event in answer.events if isinstance(event, ReasoningDone) and event.signature]
+        assert len(sealed) == expect["encrypted_reasoning"]
+    if "thought_signatures" in expect:
+        ended = [event for event in answer.events if isinstance(event, ReasoningDone) and event.signature]
+        signed = [call.signature for call in answer.calls if call.signature]
+        assert len(ended) + len(signed) == expect["thought_signatures"]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_recording_means_the_same_here(name: str) -> None:
+@pytest.mark.parametrize("recording", ALL, ids=str)
+def test_a_recording_means_the_same_here(recording: Recording) -> None:
     """A recorded stream, in pieces of random sizes, gives the text, calls, usage and end that the SDK found."""
-    folder = SHARED if SHARED.is_dir() else DATA
-    facts, body = recorded(folder, name)
-    answer = replay(facts, body)
-    if facts["expect"] is not None:
-        assert_as_recorded(answer, facts["expect"])
+    answer = recording.replay()
+    if recording.expect is not None:
+        assert_as_recorded(answer, recording)
     else:
         # The provider reported an error inside the 200, after a finish word. The SDK raises, and so do we: neither the
         # word nor the [DONE] behind it makes the answer good. Its code 400 makes it a refused request.
-        assert facts["sdk_error"] == "APIError: Token limit reached"
+        assert recording.facts["sdk_error"] == "APIError: Token limit reached"
         assert isinstance(answer.error, InvalidRequest)
         assert "Token limit reached" in str(answer.error)
 
@@ -67,8 +56,7 @@ def test_a_recording_means_the_same_here(name: str) -> None:
 @pytest.mark.parametrize(
     ("framing", "gzip"), [("chunked", False), ("close", False), ("length", False), ("chunked", True), ("close", True)]
 )
-@pytest.mark.parametrize("name", COPIED)
-def test_the_framing_of_the_body_changes_nothing(name: str, framing: str, gzip: bool) -> None:
+@pytest.mark.parametrize("recording", COPIED, ids=str)
+def test_the_framing_of_the_body_changes_nothing(recording: Recording, framing: str, gzip: bool) -> None:
     """The same stream chunked, delimited by the close or by its length, plain or compressed, gives the same answer."""
-    facts, body = recorded(DATA, name)
-    assert_as_recorded(replay(facts, body, framing=framing, gzip=gzip), facts["expect"])
+    assert_as_recorded(recording.replay(framing=framing, gzip=gzip), recording)

@@ -65,6 +65,26 @@ def test_an_event_is_given_out_at_once() -> None:
         assert SSEReader().feed(b"data: a" + end + end) == [("", "a")]
 
 
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        (b'{"error": {"code": 503}}\n', ['{"error": {"code": 503}}']),
+        (b'{\n  "error": {\n    "code": 503\n  }\n}\n', ['{\n  "error": {\n    "code": 503\n  }\n}']),
+        (b'{"error": {\r\n}}\r\n\r\ndata: b\r\n', []),
+        (b'{"error":\n:ping\n1}\n', ['{"error":\n1}']),
+        (b'{"other": 1}\n', []),
+        (b'{"error": \n', []),
+        (b"{" + b"x" * 20000 + b'\n{"error": 1}\n', ['{"error": 1}']),
+    ],
+)
+def test_an_error_on_bare_lines_is_an_event(written: bytes, said: list[str]) -> None:
+    """A server that gives up in mid-stream may write its error as plain JSON; other bare lines are skipped."""
+    body = b"data: a\n\n" + written
+    found = [event.data for event in read(body) if event.event == "error"]
+    assert found == said
+    assert read(*(body[i : i + 1] for i in range(len(body)))) == read(body)
+
+
 lines = st.sampled_from([b"data: a", b"data:", b"data: \xf0\x9f\x99\x88", b":c", b"", b"event: e", b"id: 1"])
 ends = st.sampled_from([b"\n", b"\r\n", b"\r"])
 

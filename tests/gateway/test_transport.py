@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -147,6 +148,64 @@ def test_a_child_process_uses_its_own_connections(given: bool) -> None:
         program = FORK.format(paths=paths, url=server.url, given=given)
         subprocess.run([sys.executable, "-W", "error", "-c", program], check=True, timeout=30)
         assert sorted(received.connection for received in server.received) == [0, 0, 1]
+
+
+INHERITED = """
+import os, sys
+sys.path[:0] = {paths!r}
+from gotato_gateway import OpenAIChat
+from gotato_py import Cancelled, ModelRequest, Scope, TextDelta, UserMessage
+import requests
+session = requests.Session() if {given!r} else None
+if session:
+    session.post("{url}/other", data=b"x").close()  # a connection that was there before, and that nobody can watch
+model = OpenAIChat("m", base_url={url!r}, session=session)
+scope, hi = Scope(), ModelRequest(messages=(UserMessage("hi"),))
+events = model.stream(hi, scope)
+said = [next(events)]
+for way in ("drop", "close", "cancel", "cancel and read"):
+    child = os.fork()
+    if not child:
+        if way == "drop":
+            del events
+        elif way == "close":
+            events.close()
+        else:
+            scope.cancel()
+        if way == "cancel and read":
+            try:
+                next(events)
+            except Cancelled:
+                pass
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0, way
+list(model.stream(hi, Scope()))  # lets the first answer go on
+said += events
+assert "".join(each.text for each in said if isinstance(each, TextDelta)) == "Hello", said
+"""
+
+
+@pytest.mark.parametrize("given", [False, True])
+def test_a_child_process_leaves_an_inherited_answer_alone(given: bool) -> None:
+    """A child that drops, closes or cancels an answer which its parent was reading does not end it there."""
+    go_on = threading.Event()
+
+    def first() -> Iterator[bytes]:
+        yield sse(chunk("Hel"), done=False)[0]
+        go_on.wait(10)
+        time.sleep(0.1)  # the parent reads before there is anything more
+        yield from sse(chunk("lo"), chunk(finish="stop"))
+
+    def behave(received: Received) -> Reply:
+        asked = sum(each.path.endswith("/completions") for each in server.received)
+        if asked > 1:
+            go_on.set()
+        return Reply(first() if asked == 1 else HELLO)
+
+    with Server(behave) as server:
+        paths = [str(ROOT / "gateway"), str(ROOT / "gotato_py")]
+        program = INHERITED.format(paths=paths, url=server.url, given=given)
+        subprocess.run([sys.executable, "-W", "error", "-c", program], check=True, timeout=30)
 
 
 def test_79_a_redirect_is_not_followed() -> None:
