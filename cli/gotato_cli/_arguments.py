@@ -60,12 +60,18 @@ rules and needs no key and no network; other models get the same tools, so that
 calling them can be tried. Text goes to stdout as it comes, a line for each call
 and each result to stderr.
 """
-_DOCTOR = "Shows the versions in use and which keys are set, by name, and tries a run offline. Exits 0 if all is well."
+_DOCTOR = """\
+Shows the versions in use, the configured models and which keys are set, by
+name, and tries a run offline. Exits 0 if all is well.
+"""
 
 
 def _add_run(run: argparse.ArgumentParser) -> None:
     run.add_argument(
-        "--model", default="demo", metavar="demo|echo|PROVIDER:NAME", help="the model to ask, such as openai:gpt-5"
+        "--model",
+        default="demo",
+        metavar="demo|echo|PROVIDER:NAME",
+        help="the model to ask, such as openai:gpt-5, or a configured name",
     )
     run.add_argument("--base-url", metavar="URL", help="where the provider is, if not at its usual place")
     run.add_argument("--instructions", default="", metavar="S", help="what the model is told before the prompt")

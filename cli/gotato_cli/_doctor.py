@@ -1,8 +1,7 @@
-"""`gotato doctor`: what is installed, and whether it works. Shows the names of keys, never a value."""
+"""`gotato doctor`: what is installed and configured, and whether it works. Shows the names of keys, never a value."""
 
 from __future__ import annotations
 
-import os
 import platform
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -10,42 +9,26 @@ from typing import Any
 from gotato_py import Agent, __version__
 from gotato_testkit import DemoModel
 
+from ._doctor_models import configuration, keys_set, lines, sound
 from ._output import Output
 from ._tools import DEMO_TOOLS
 
 PACKAGES = ("requests", "urllib3", "jsonschema")
-KEYS = (
-    "OPENAI_API_KEY",
-    "ANTHROPIC_API_KEY",
-    "GEMINI_API_KEY",
-    "GOOGLE_API_KEY",
-    "CEREBRAS_API_KEY",
-    "DASHSCOPE_API_KEY",
-    "DEEPINFRA_API_KEY",
-    "DEEPSEEK_API_KEY",
-    "FIREWORKS_API_KEY",
-    "GROQ_API_KEY",
-    "MISTRAL_API_KEY",
-    "MOONSHOT_API_KEY",
-    "NVIDIA_API_KEY",
-    "OPENROUTER_API_KEY",
-    "PERPLEXITY_API_KEY",
-    "TOGETHER_API_KEY",
-    "XAI_API_KEY",
-    "ZAI_API_KEY",
-)
 _PROMPT = "What is the weather in Oslo, and what is 17 * 23?"
 _ANSWER = "Oslo: 8 °C, sunny. 17 * 23 = 391."
 
 
 def doctor_command(output: Output, *, as_json: bool) -> int:
-    """Prints the report; 0 if everything that is needed is there and the demo run works, else 1."""
+    """Prints the report; 0 if everything that is needed is there, what is configured can be used and the demo
+    run works, else 1."""
     report = examine()
     if as_json:
         output.json_line(report)
     else:
         for name, found in report["versions"].items():
             output.line(f"{name:<12}{found or 'missing: pip install ' + name}")
+        for name, found in lines(report["config"]):
+            output.line(f"{name:<12}{'' if len(name) < 12 else ' '}{found}")
         output.line(f"{'keys set':<12}{', '.join(report['keys']) or 'none'}")
         output.line(f"{'demo run':<12}{report['demo_run']}")
     return 0 if report["ok"] else 1
@@ -59,11 +42,12 @@ def examine() -> dict[str, Any]:
         "gotato-py": __version__,
         **{name: _installed(name) for name in PACKAGES},
     }
-    demo = _demo_run()
+    demo, config = _demo_run(), configuration()
     return {
-        "ok": demo == "works" and None not in versions.values(),
+        "ok": demo == "works" and None not in versions.values() and sound(config),
         "versions": versions,
-        "keys": [name for name in KEYS if os.environ.get(name)],
+        "config": config,
+        "keys": keys_set(),
         "demo_run": demo,
     }
 

@@ -1,9 +1,14 @@
 """`gotato doctor`, `--version` and `--help`."""
 
 import json
+import sys
+from pathlib import Path
 
-from gotato_cli._doctor import KEYS, PACKAGES, _installed, examine
-from gotato_gateway._providers import PROVIDERS
+import pytest
+
+from gotato_cli._doctor import PACKAGES, _installed, examine
+from gotato_cli._doctor_models import keys_set
+from gotato_gateway import PROVIDERS
 from gotato_py import __version__
 
 from .world import Gotato
@@ -37,9 +42,74 @@ def test_the_doctor_speaks_json(gotato: Gotato) -> None:
     assert report["versions"]["requests"]
 
 
-def test_the_doctor_knows_every_key_that_connect_reads() -> None:
-    """Each provider's variable is among those that are looked for."""
-    assert {provider.key_variable for provider in PROVIDERS.values()} - {""} <= set(KEYS)
+def test_the_doctor_knows_every_key_that_connect_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each provider's variables are looked at, those that are read after the usual one as well."""
+    names = {name for each in PROVIDERS.values() for name in (each.key_variable, *each.other_variables) if name}
+    for name in names:
+        monkeypatch.delenv(name, raising=False)
+    assert keys_set() == []
+    for name in names:
+        monkeypatch.setenv(name, SECRET)
+    assert set(keys_set()) == names
+    assert len(keys_set()) == len(names)
+
+
+CONFIG = """
+[models.fast]
+model = "openai:gpt-5"
+api_key_env = "FAST_KEY"
+[models.house]
+model = "ollama:qwen3"
+base_url = "http://127.0.0.1:11434/v1"
+[models.safe]
+failover = ["fast", "house"]
+"""
+
+
+@pytest.fixture
+def configured(tmp_path: Path) -> Path:
+    """A configuration of three models, one of which needs a key."""
+    path = tmp_path / "gotato.toml"
+    path.write_text(CONFIG, "utf-8")
+    return path
+
+
+def test_the_doctor_shows_what_is_configured(gotato: Gotato, configured: Path) -> None:
+    """Each model is shown with where it is and the name of its key's variable, never the key."""
+    env = {"GOTATO_CONFIG": str(configured), "FAST_KEY": SECRET}
+    done = gotato("doctor", env=env)
+    assert done.returncode == 0
+    shown = done.stdout.splitlines()
+    start = shown.index(f"config      {configured}")
+    assert shown[start + 1 : start + 4] == [
+        "  fast      openai:gpt-5, key from FAST_KEY",
+        "  house     ollama:qwen3 at http://127.0.0.1:11434/v1",
+        "  safe      failover: fast, house",
+    ]
+    report = json.loads(gotato("doctor", "--json", env=env).stdout)
+    assert report["config"]["path"] == str(configured)
+    assert report["config"]["models"]["safe"]["failover"] == ["fast", "house"]
+    assert SECRET not in done.stdout + json.dumps(report)
+
+
+def test_the_doctor_tells_what_is_wrong_with_it(gotato: Gotato, configured: Path) -> None:
+    """A key that is not set, and a file that is written wrong, are told, and the code is 1."""
+    done = gotato("doctor", env={"GOTATO_CONFIG": str(configured)})
+    assert done.returncode == 1
+    assert "[models.fast]: the variable FAST_KEY is not set" in done.stdout
+    configured.write_text(f'[models.fast]\napi_key = "{SECRET}"', "utf-8")
+    done = gotato("doctor", env={"GOTATO_CONFIG": str(configured)})
+    assert (done.returncode, SECRET in done.stdout + done.stderr) == (1, False)
+    assert "api_key does not belong into a file" in done.stdout
+    report = json.loads(gotato("doctor", "--json", env={"GOTATO_CONFIG": str(configured)}).stdout)
+    assert (report["ok"], report["config"]["models"]) == (False, {})
+
+
+def test_the_doctor_works_without_the_gateway(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a package is missing, the rest of the report is still there."""
+    monkeypatch.setitem(sys.modules, "gotato_gateway", None)
+    report = examine()
+    assert (report["keys"], report["config"]) == ([], {"path": None, "problem": "", "models": {}})
 
 
 def test_a_missing_package_is_seen() -> None:

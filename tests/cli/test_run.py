@@ -139,6 +139,38 @@ def test_a_deadline_is_code_4(gotato: Gotato) -> None:
     assert "--timeout" in done.stderr
 
 
+def test_a_configured_model_is_asked(gotato: Gotato, provider: MakeProvider, tmp_path: Path) -> None:
+    """`--model NAME` takes a name that is configured; `--base-url` goes before what is written."""
+    served = provider(HELLO)
+    text = f'[models.mine]\nmodel = "openai:m"\nbase_url = "{served.url}"\n[models.away]\nmodel = "ollama:m"\n'
+    (tmp_path / "gotato.toml").write_text(text, "utf-8")
+    env = {"GOTATO_CONFIG": str(tmp_path / "gotato.toml")}
+    done = gotato("run", "--model", "mine", "hi", env=env)
+    assert (done.returncode, done.stdout) == (0, "Hello there.\n")
+    done = gotato("run", "--model", "away", "--base-url", served.url, "hi", env=env)
+    assert (done.returncode, done.stdout) == (0, "Hello there.\n")
+    assert len(served.requests) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('[models.other]\nmodel = "ollama:m"', "gotato.toml has no [models.mine]"),
+        ('[models.mine]\nmodel = "openai:m"', "OPENAI_API_KEY"),
+        ("[models.mine]\nmodle = 3", "unknown key 'modle'"),
+        ("= broken", "no TOML"),
+    ],
+)
+def test_a_mistake_in_the_configuration_is_code_2(gotato: Gotato, tmp_path: Path, text: str, words: str) -> None:
+    """What is written wrong is told in one line; a file that was named and is not there as well."""
+    (tmp_path / "gotato.toml").write_text(text, "utf-8")
+    done = gotato("run", "--model", "mine", "hi", env={"GOTATO_CONFIG": str(tmp_path / "gotato.toml")})
+    assert (done.returncode, done.stdout) == (2, "")
+    assert words in done.stderr
+    done = gotato("run", "--model", "mine", "hi", env={"GOTATO_CONFIG": str(tmp_path / "nowhere.toml")})
+    assert (done.returncode, "nowhere.toml" in done.stderr) == (2, True)
+
+
 def test_a_provider_answers_in_a_stream(gotato: Gotato, provider: MakeProvider) -> None:
     """PROVIDER:NAME asks that provider, with the same tools at hand and the instructions in front."""
     there = provider(HELLO)

@@ -22,13 +22,18 @@ UNAUTHORIZED = (
 
 
 class Gotato:
-    """Starts `python -m gotato_cli` from a bare clone: nothing installed, no key known, warnings are errors."""
+    """Starts `python -m gotato_cli` from a bare clone: nothing installed, nothing configured, warnings are errors."""
 
     def __init__(self) -> None:
-        plain = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
+        plain = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.endswith("_API_KEY") and name != "GOTATO_CONFIG"
+        }
         self.environment = plain | {
             "PYTHONPATH": os.pathsep.join(map(str, SOURCES)),
             "PYTHONUTF8": "1",
+            "XDG_CONFIG_HOME": os.devnull,
             "COLUMNS": "80",
         }
 
