@@ -7,6 +7,7 @@ from gotato_py import (
     ErrorCode,
     Hooks,
     Limits,
+    MessageDiscarded,
     RunStatus,
     StopReason,
     TurnEnd,
@@ -89,6 +90,14 @@ class TestWrappingUp:
         assert (result.status, result.text) == (RunStatus.LIMITED, "So far. ")
         assert isinstance(result.message, AssistantMessage)
         assert result.message.tool_calls == ()
+        assert_laws(stage)
+
+    def test_of_calls_alone(self) -> None:
+        """Calls without text are taken back for what they are: nothing, and no error of the limit."""
+        stage = Stage(call("ping"), call("ping"), tools=[ping], limits=Limits(max_turns=1, wrap_up=True))
+        stage.run()
+        (taken_back,) = [event for event in stage.events if isinstance(event, MessageDiscarded)]
+        assert taken_back.error is None
         assert_laws(stage)
 
 
