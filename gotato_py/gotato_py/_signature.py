@@ -9,6 +9,7 @@ import builtins
 from _weakref import ref
 from collections.abc import Callable, Mapping
 from functools import partial
+from operator import is_
 from types import CodeType, FunctionType, MethodType, UnionType
 from typing import Any, Union, get_args, get_origin
 
@@ -114,7 +115,7 @@ class _Known:
             self.code() is target.function.__code__
             and self.facts == _facts(target)
             and len(values) == len(self.values)
-            and all(mine is theirs for mine, theirs in zip(self.values, values, strict=True))
+            and all(map(is_, self.values, values))
         )
 
 
@@ -176,6 +177,8 @@ def _inner(function: Any) -> Any:  # Any: whatever is callable
 def _target(function: Any, where: str) -> _Target:
     taken, named = 0, frozenset[str]()
     while True:
+        if not hasattr(function, "__wrapped__") and isinstance(function, FunctionType):
+            return _Target(function, taken, named)
         if isinstance(function, _PARTIAL):
             taken += len(function.args)
             named |= function.keywords.keys()
@@ -185,8 +188,6 @@ def _target(function: Any, where: str) -> _Target:
             function = function.__func__
         elif hasattr(function, "__wrapped__") and not isinstance(function, type):
             function = function.__wrapped__
-        elif isinstance(function, FunctionType):
-            return _Target(function, taken, named)
         else:
             raise InvalidArgument(
                 f"{where}: a tool is made of a function, method or partial, not of {type(function).__name__}"
