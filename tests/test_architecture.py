@@ -42,7 +42,7 @@ EXTRAS = {
     re.split(r"[^\w-]", each)[0].replace("-", "_")
     for name, needed in CONFIG["project"]["optional-dependencies"].items()
     for each in needed
-    if name not in {"test", "dev"}
+    if name not in {"test", "dev", "sdk", "litellm"}  # what tests alone need
 }
 HYPOTHESIS_MODULE = re.compile(r"gotato_testkit\.(.+\.)?_?(strategies|contract\w*)(\..+)?")
 MAX_FILE, MAX_FUNCTION = 300, 50

@@ -47,7 +47,7 @@ def examine() -> dict[str, Any]:
         "ok": demo == "works" and None not in versions.values() and sound(config),
         "versions": versions,
         "config": config,
-        "keys": keys_set(),
+        "keys": keys_set(config),
         "demo_run": demo,
     }
 

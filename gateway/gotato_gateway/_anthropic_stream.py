@@ -1,8 +1,9 @@
 """From the events of the Messages API to neutral ones ("Streaming messages" in Anthropic's documentation).
 
-An answer is over when `message_stop` or a stop reason was seen; a body that ends with neither was cut off. Blocks of
-tools that run on the server (`server_tool_use` and their results) are no calls of ours and are skipped, the text around
-them is kept; so is every block and event that nobody knows yet.
+An answer is over when `message_stop` or a stop reason was seen; a body that ends with neither was cut off, and so was
+one that says `[DONE]` behind events of another dialect. Blocks of tools that run on the server (`server_tool_use` and
+their results) are no calls of ours and are skipped, the text around them is kept; so is every block and event that
+nobody knows yet.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class MessagesDecoder:
         self._counts = UsageCounts()
         self._out: list[ModelEvent] = []
         self._word, self._id, self._model = "", "", ""
-        self._ended = self._said_something = False
+        self._begun = self._ended = self._said_something = False
 
     @property
     def ended(self) -> bool:
@@ -62,7 +63,7 @@ class MessagesDecoder:
     @property
     def complete(self) -> bool:
         """Whether the answer is over, so that a connection lost now loses nothing."""
-        return self._ended or bool(self._word)
+        return (self._ended and self._begun) or bool(self._word)
 
     @property
     def usage(self) -> Usage | None:
@@ -82,7 +83,9 @@ class MessagesDecoder:
             raise ModelProtocolError("an event of the answer is no JSON", provider=self._hearing.provider) from None
         if event == "error" or said.get("type") == "error" or said.get("error"):
             raise self._hearing.refuse(said)
-        self._read(text(said.get("type")) or event, said)
+        kind = text(said.get("type")) or event
+        self._begun = self._begun or kind.startswith(("message_", "content_block_"))
+        self._read(kind, said)
         return self._take()
 
     def feed_whole(self, answer: Object) -> list[ModelEvent] | None:
@@ -93,7 +96,7 @@ class MessagesDecoder:
         for index, block in enumerate(items(answer["content"])):
             self._start(index, obj(block))
             self._stop(index)
-        self._ended = True
+        self._begun = self._ended = True
         return self._take()
 
     def _take(self) -> list[ModelEvent]:

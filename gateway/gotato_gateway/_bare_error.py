@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from ._json import obj, parse_lenient
 
-_LONGEST = 16384
+_LONGEST, _MOST_TRIES = 16384, 64
 
 
 class BareError:
     """Takes the lines that are no fields, in their order; gives back the text of an error object that they complete."""
 
-    __slots__ = ("_lines", "_size")
+    __slots__ = ("_lines", "_size", "_tries")
 
     def __init__(self) -> None:
         self._lines: list[bytes] = []
-        self._size = 0
+        self._size = self._tries = 0
 
     def add(self, line: bytes) -> str:
         """The whole object, "" while there is none. Lines that begin none, comments and endless ones are skipped."""
@@ -30,6 +30,10 @@ class BareError:
             self._forget()
         if not line.rstrip().endswith(b"}"):
             return ""
+        self._tries += 1
+        if self._tries > _MOST_TRIES:  # each looks at all lines again
+            self._forget()
+            return ""
         text = b"\n".join(self._lines).decode("utf-8", "replace")
         try:
             said = obj(parse_lenient(text))
@@ -39,4 +43,5 @@ class BareError:
         return text if said.get("error") else ""
 
     def _forget(self) -> None:
-        self._lines, self._size = [], 0
+        self._lines = []
+        self._size = self._tries = 0

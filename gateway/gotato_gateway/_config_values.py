@@ -63,6 +63,12 @@ def check_quirks(where: str, given: object) -> None:
     for name, value in _table(where, given, tuple(types)).items():
         if not _fits(value, types[name]):
             raise InvalidArgument(f"{where}: {name} must be {_said(types[name])}")
+    extra = checked_headers(f"{where}: extra_headers", obj(given).get("extra_headers"))
+    for name in [*filter(SECRET_NAME.search, extra), *filter(_KEY_WORD.search, obj(obj(given).get("extra_body")))]:
+        raise InvalidArgument(
+            f"{where}: {name} holds a secret, which does not belong into a file; put it into an environment variable, "
+            f'and write headers = {{ {name} = {{ env = "NAME" }} }}'
+        )
 
 
 def _table(where: str, given: object, known: tuple[str, ...]) -> Table:

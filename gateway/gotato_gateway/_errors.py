@@ -154,16 +154,19 @@ def _overflows(status: int, facts: ErrorFacts) -> bool:
 
 def _message(status: int, facts: ErrorFacts, origin: Origin) -> str:
     said = scrub(facts.message, origin.secrets, origin.texts())
-    who = (
-        f"{origin.provider} answered {status}"
-        if status != 200
-        else f"{origin.provider} reported an error in its answer"
-    )
+    if status == 200 and not facts.html and not said and not facts.codes:
+        return f"{origin.provider} sent something that is neither an answer nor an error: check base_url"
+    who = f"{origin.provider} answered {status}"
+    if status == 200 and not facts.html:
+        who = f"{origin.provider} reported an error in its answer"
     if 300 <= status < 400:
         return f"{who}, a redirect, which is not followed since it would take the key along: check base_url"
     if facts.html:
         return f"{who} with an HTML page, so something else than the API answered: check base_url and proxies"
-    return f"{who}: {said}" if said else f"{who} and did not say why"
+    if status == 407:
+        return f"{who}, which is a proxy's word for a missing name or password: check the proxy settings"
+    hint = "; check the name of the model, and that base_url is what the official SDK takes" if status == 404 else ""
+    return (f"{who}: {said}" if said else f"{who} and did not say why") + hint
 
 
 def _request_id(headers: Mapping[str, str]) -> str:
@@ -174,17 +177,17 @@ def _request_id(headers: Mapping[str, str]) -> str:
 def _details(kind: Refusal, facts: ErrorFacts, origin: Origin) -> dict[str, object]:
     """The codes as the provider wrote them, and the facts that a caller can act on."""
     details: dict[str, object] = {}
+    secrets = [*origin.secrets, *(secret.lower() for secret in origin.secrets)]  # codes are in small letters
     codes = sorted(
-        scrub(code[:64], origin.secrets, origin.texts())
-        for code in facts.codes
-        if re.fullmatch(r"[\w.:/ -]{1,64}", code)
+        scrub(code, secrets, origin.texts()) for code in facts.codes if re.fullmatch(r"[\w.:/ -]{1,64}", code)
     )
     if codes:
         details["codes"] = tuple(codes)
     if facts.param and re.fullmatch(r"[\w.\[\]-]{1,64}", facts.param):
-        details["param"] = facts.param
+        details["param"] = scrub(facts.param, secrets)
     if facts.filtered:
-        details["filtered"] = tuple(name for name in facts.filtered[:10] if re.fullmatch(r"[\w-]{1,64}", name))
+        named = [name for name in facts.filtered[:10] if re.fullmatch(r"[\w-]{1,64}", name)]
+        details["filtered"] = tuple(scrub(name, secrets) for name in named)
     if kind is ContextOverflow:
         details.update(_sizes(facts.message))
     return details

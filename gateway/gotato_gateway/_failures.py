@@ -53,6 +53,9 @@ def explain_failure(raised: BaseException, answering: bool, place: Place) -> Bas
     if _has(chain, ux.DecodeError):
         text = f"the answer of {place.host} could not be decompressed"
         return ModelProtocolError(text, provider=place.provider, cause=cause)
+    if type(raised) is OSError and not answering:  # of requests itself, about a file that is not there
+        text = "the certificates to trust, or those to show, are not there: check REQUESTS_CA_BUNDLE and the session"
+        return InvalidRequest(text, provider=place.provider, cause=cause)
     if _has(chain, *_UNUSABLE):
         text = "the request could not be made: check base_url, headers and the proxy settings"
         return InvalidRequest(text, provider=place.provider, cause=cause)
@@ -65,10 +68,10 @@ def explain_failure(raised: BaseException, answering: bool, place: Place) -> Bas
 
 def _words(chain: list[BaseException], answering: bool, place: Place) -> str:
     host = place.host
-    if _has(chain, socket.gaierror, ux.NameResolutionError):
-        return f"the name of {host} could not be resolved"
     if _has(chain, ux.ProxyError, rx.ProxyError):
         return f"the proxy on the way to {host} refused or failed"
+    if _has(chain, socket.gaierror, ux.NameResolutionError):
+        return f"the name of {host} could not be resolved"
     if _has(chain, ConnectionRefusedError):
         return f"{host} refused the connection"
     if _has(chain, ux.ConnectTimeoutError) and _has(chain, TimeoutError):

@@ -12,7 +12,9 @@ from gotato_py import InvalidArgument
 
 from ._providers import Provider, is_known, provider_at
 
-SECRET_NAME = re.compile(r"auth|key|token|secret|cookie|password|signature", re.IGNORECASE)
+SECRET_NAME = re.compile(
+    r"auth|key|token|secret|cookie|password|signature|credential|pass(?:phrase|code|wd)?$|^(?:sig|code)$", re.IGNORECASE
+)
 """Headers and members of a query whose value is not shown."""
 
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -90,11 +92,14 @@ def authorization(key: str, headers: Mapping[str, str], url: str, carrier: str, 
         return {}
     if key:
         return {carrier: f"{prefix}{key}"}
+    return {} if urlsplit(url).username is None else {"Authorization": f"Basic {_basic_credential(url)}"}
+
+
+def _basic_credential(url: str) -> str:
+    """Name and password of a URL as RFC 7617 sends them."""
     parts = urlsplit(url)
-    if parts.username is None:
-        return {}
-    pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}".encode()
-    return {"Authorization": f"Basic {base64.b64encode(pair).decode('ascii')}"}
+    pair = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}".encode()
+    return base64.b64encode(pair).decode("ascii")
 
 
 def secrets_in(key: str, headers: Mapping[str, str], url: str) -> tuple[str, ...]:
@@ -107,8 +112,11 @@ def secrets_in(key: str, headers: Mapping[str, str], url: str) -> tuple[str, ...
                 yield value
                 yield from value.split()[1:]
         parts = urlsplit(url)
-        yield parts.password or ""
-        yield unquote(parts.password or "")
+        if parts.username is not None:
+            yield _basic_credential(url)
+            for half in (parts.password or "", "" if parts.password else parts.username):  # a key may stand for a name
+                yield half
+                yield unquote(half)
         for name, value in parse_qsl(parts.query):
             if SECRET_NAME.search(name):
                 yield value

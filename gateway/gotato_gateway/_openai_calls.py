@@ -1,4 +1,5 @@
-"""Putting tool calls together from the chat dialect's deltas, as servers really send them.
+"""Putting tool calls together from the chat dialect's deltas, as servers really send them ("Chat completion chunk",
+OpenAI's API reference).
 
 `index` is a key, where it is there at all: it may be missing, start at 1, have gaps, or be 0 for every call. An empty
 id or name means "as before". A new id alone is no new call (some servers make one up for every chunk); a new id with a
@@ -14,7 +15,8 @@ from dataclasses import dataclass, field
 from gotato_py import ToolCall, ToolCallDelta
 
 from ._call_arguments import SEEDS, received_arguments
-from ._json import Object, clean, dump_text, is_object, obj, parse_strict, text
+from ._json import Object, clean, dump_text, is_object, obj, text
+from ._object_text import ObjectText
 
 
 @dataclass(slots=True)
@@ -22,22 +24,13 @@ class _Call:
     position: int
     id: str = ""
     name: str = ""
-    fragments: list[str] = field(default_factory=list[str])
+    arguments: ObjectText = field(default_factory=ObjectText)
     seed: str = ""
     told: bool = False
 
-    @property
-    def raw(self) -> str:
-        return "".join(self.fragments)
-
     def complete(self) -> bool:
-        """Whether the arguments are a whole object. The look at the end spares most parsing of unfinished ones."""
-        if not (self.fragments[-1] if self.fragments else self.seed).rstrip().endswith("}"):
-            return False
-        try:
-            return isinstance(parse_strict(self.raw or self.seed), dict)
-        except ValueError:
-            return False
+        """Whether the arguments are a whole object."""
+        return self.arguments.whole() if self.arguments else self.seed == "{}"
 
 
 class CallAssembler:
@@ -47,6 +40,7 @@ class CallAssembler:
         self._own_name = own_name
         self._calls: list[_Call] = []
         self._by_index: dict[int | str, _Call] = {}
+        self._by_id: dict[str, _Call] = {}
 
     def __bool__(self) -> bool:
         return bool(self._calls)
@@ -58,8 +52,9 @@ class CallAssembler:
         arguments = function.get("arguments")
         fragment = dump_text(arguments) if is_object(arguments) else text(arguments)
         call = self._find(entry.get("index"), call_id, name, fragment)
-        call.id = call.id or call_id
-        if name and name != call.name and not (call.fragments or call.seed):
+        if call_id and not call.id:
+            call.id, self._by_id[call_id] = call_id, call
+        if name and name != call.name and not (call.arguments or call.seed):
             call.name += name
         yield from self._extend(call, fragment)
 
@@ -77,16 +72,18 @@ class CallAssembler:
         for call in self._calls:
             name = clean(self._own_name(call.name))
             yield ToolCall(
-                call.id or f"call_{uuid.uuid4().hex[:24]}", name, received_arguments(clean(call.raw or call.seed), cut)
+                call.id or f"call_{uuid.uuid4().hex[:24]}",
+                name,
+                received_arguments(clean(str(call.arguments) or call.seed), cut),
             )
 
     def _extend(self, call: _Call, fragment: str) -> Iterator[ToolCallDelta]:
-        if not call.fragments and fragment.strip() in SEEDS:
+        if not call.arguments and fragment.strip() in SEEDS:
             # A placeholder, dropped if more follows; at the end it is all there is.
             call.seed = fragment.strip() or call.seed
             fragment = ""
         elif fragment:
-            call.fragments.append(fragment)
+            call.arguments.add(fragment)
         if fragment or not call.told:
             name = "" if call.told else self._own_name(call.name)
             call.told = True
@@ -103,8 +100,7 @@ class CallAssembler:
         return call
 
     def _without_index(self, call_id: str) -> _Call | None:
-        same = (call for call in reversed(self._calls) if call_id and call.id == call_id)
-        return next(same, self._calls[-1] if self._calls else None)
+        return self._by_id.get(call_id) or (self._calls[-1] if self._calls else None)
 
 
 def _begins_another(call: _Call, call_id: str, name: str, fragment: str, *, indexed: bool) -> bool:
@@ -112,7 +108,7 @@ def _begins_another(call: _Call, call_id: str, name: str, fragment: str, *, inde
     if not name or (call_id and call_id == call.id):
         return False
     if call_id and call.id:
-        return call.complete() or (name != call.name and not call.fragments)
+        return call.complete() or (name != call.name and not call.arguments)
     if not indexed and name != call.name:
         return True
     return bool(fragment) and call.complete()

@@ -1,4 +1,7 @@
-"""Parts of a message for both of OpenAI's dialects: what they have in common, and what neither can say."""
+"""Parts of a message for both of OpenAI's dialects: what they have in common, and what neither can say.
+
+"Create chat completion" and "Create a model response" in OpenAI's API reference.
+"""
 
 from __future__ import annotations
 

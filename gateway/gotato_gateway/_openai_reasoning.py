@@ -12,6 +12,7 @@ from gotato_py import ReasoningDone
 from ._json import Object, dump_text, items, obj, text
 
 _FIELDS = ("reasoning_content", "reasoning", "reasoning_text")
+_IN_PIECES = ("text", "summary", "data")
 
 
 def reasoning_text(delta: Object) -> str:
@@ -32,6 +33,7 @@ class ReasoningBlock:
     def __init__(self, origin: str, keep_details: bool) -> None:
         self._origin, self._keep_details = origin, keep_details
         self._details: dict[object, Object] = {}
+        self._pieces: dict[tuple[object, str], list[str]] = {}
         self._open = self._shown = False
 
     def show(self) -> None:
@@ -46,8 +48,9 @@ class ReasoningBlock:
             key = (text(detail.get("type")), str(detail.get("index")), text(detail.get("id")))
             known = self._details.setdefault(key, {})
             for name, value in detail.items():
-                if name in ("text", "summary", "data") and isinstance(value, str):
-                    known[name] = text(known.get(name)) + value
+                if name in _IN_PIECES and isinstance(value, str):
+                    self._pieces.setdefault((key, name), []).append(value)
+                    known[name] = text(known.get(name)) or value  # the whole replaces it at the end
                 elif value is not None and value != "":
                     known[name] = value
             self._open = self._open or bool(known.get("signature") or known.get("data"))
@@ -56,9 +59,11 @@ class ReasoningBlock:
         """The event that ends an open block."""
         if not self._open:
             return None
+        for (key, name), pieces in self._pieces.items():
+            self._details[key][name] = "".join(pieces)
         details = list(self._details.values())
         sealed = any(detail.get("signature") or detail.get("data") for detail in details)
         done = ReasoningDone(dump_text(details) if sealed else "", self._origin, redacted=sealed and not self._shown)
         self._open = self._shown = False
-        self._details = {}
+        self._details, self._pieces = {}, {}
         return done

@@ -22,6 +22,13 @@ from .quirks import Quirks
 
 def chat_body(model: str, request: ModelRequest, quirks: Quirks, origin: str) -> bytes:
     """The bytes to send: strict JSON in UTF-8, whatever is in the messages. Raises `InvalidRequest`."""
+    try:
+        return dump_text(_body(model, request, quirks, origin)).encode()
+    except (TypeError, ValueError) as error:
+        raise InvalidRequest(f"the request holds what JSON cannot say: {error}") from None
+
+
+def _body(model: str, request: ModelRequest, quirks: Quirks, origin: str) -> Object:
     body: Object = {
         "model": model,
         "messages": chat_messages(request.system, request.messages, quirks, origin),
@@ -32,10 +39,7 @@ def chat_body(model: str, request: ModelRequest, quirks: Quirks, origin: str) ->
     body.update(function_tools(request, quirks))
     body.update(_options(request.options, quirks))
     body.update(quirks.extra_body)
-    try:
-        return dump_text(body).encode()
-    except (TypeError, ValueError) as error:
-        raise InvalidRequest(f"the request holds what JSON cannot say: {error}") from None
+    return body
 
 
 def function_tools(request: ModelRequest, quirks: Quirks) -> Object:

@@ -1,7 +1,8 @@
 """From the data of the chat dialect's events to neutral ones ("Chat completion chunk" in OpenAI's API reference).
 
-An answer is over when a finish word or `[DONE]` was seen; a body that ends with neither was cut off. Calls are given
-out at the end, when their arguments and the finish word are known. Usage comes as snapshots; the last one counts.
+An answer is over when a finish word or `[DONE]` was seen; a body that ends with neither was cut off, and so was one
+without a single chunk of this dialect. Calls are given out at the end, when their arguments and the finish word are
+known. Usage comes as snapshots; the last one counts.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ class ChatDecoder:
         self._out: list[ModelEvent] = []
         self._halves = Halves()
         self._word, self._id, self._model = "", "", ""
-        self._refused = self._said_something = self._ended = False
+        self._refused = self._said_something = self._begun = self._ended = False
 
     @property
     def ended(self) -> bool:
@@ -73,7 +74,7 @@ class ChatDecoder:
     @property
     def complete(self) -> bool:
         """Whether the answer is over, so that a connection lost now loses nothing."""
-        return self._ended or bool(self._word)
+        return (self._ended and self._begun) or bool(self._word)
 
     @property
     def usage(self) -> Usage | None:
@@ -105,6 +106,7 @@ class ChatDecoder:
         self._id = self._id or text(chunk.get("id"))
         self._model = text(chunk.get("model")) or self._model
         choice = _first_choice(chunk)
+        self._begun = self._begun or "choices" in chunk
         for place in (chunk, choice, obj(chunk.get("x_groq"))):
             if place.get("usage"):
                 self._usage = token_usage(place["usage"]) or self._usage

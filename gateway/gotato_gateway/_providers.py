@@ -63,18 +63,25 @@ _BY_PLACE = {
 
 
 _HOSTS = {place.partition(":")[0] for place in _BY_PLACE}
+_AZURE = Provider("azure", "https://openai.azure.com", "AZURE_OPENAI_API_KEY")
+"""Every customer has a host of its own below this one."""
 
 
 def is_known(base_url: str) -> bool:
     """Whether a known service is at this host, under whatever scheme and port."""
     host = (urlsplit(base_url).hostname or "").rstrip(".")
-    return provider_at(base_url) is not None or (host != "localhost" and host in _HOSTS)
+    return provider_at(base_url) is not None or (host != "localhost" and host in _HOSTS) or _is_azure(host)
+
+
+def _is_azure(host: str) -> bool:
+    return host.endswith(".openai.azure.com")
 
 
 def provider_at(base_url: str) -> Provider | None:
     """The known service at exactly this host and port, if there is one."""
     parts = urlsplit(base_url)
     place = f"{parts.hostname or ''}:{parts.port}" if parts.port else parts.hostname or ""
-    found = _BY_PLACE.get(place.removesuffix(":443") if parts.scheme == "https" else place)
+    place = place.removesuffix(":443") if parts.scheme == "https" else place
+    found = _AZURE if _is_azure(place) else _BY_PLACE.get(place)
     # A key goes over TLS only, to the host that issued it.
     return found if found is not None and urlsplit(found.base_url).scheme == parts.scheme else None

@@ -1,4 +1,4 @@
-"""The items of an answer in the responses dialect, while they come in.
+"""The items of an answer in the responses dialect, while they come in ("The response object", OpenAI's API reference).
 
 They may overlap, so each is found by its id or, where a proxy gives an item another id in every event, by its place.
 """

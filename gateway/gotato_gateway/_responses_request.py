@@ -25,6 +25,13 @@ _MOST_METADATA, _LONGEST_KEY, _LONGEST_VALUE = 16, 64, 512
 
 def responses_body(model: str, request: ModelRequest, quirks: Quirks, origin: str) -> bytes:
     """The bytes to send: strict JSON in UTF-8, whatever is in the messages. Raises `InvalidRequest`."""
+    try:
+        return dump_text(_body(model, request, quirks, origin)).encode()
+    except (TypeError, ValueError) as error:
+        raise InvalidRequest(f"the request holds what JSON cannot say: {error}") from None
+
+
+def _body(model: str, request: ModelRequest, quirks: Quirks, origin: str) -> Object:
     body: Object = {"model": model}
     if request.system.strip():
         body["instructions"] = request.system
@@ -36,10 +43,7 @@ def responses_body(model: str, request: ModelRequest, quirks: Quirks, origin: st
     body.update(_tools(request, quirks))
     body.update(_options(request.options, quirks))
     body.update(quirks.extra_body)
-    try:
-        return dump_text(body).encode()
-    except (TypeError, ValueError) as error:
-        raise InvalidRequest(f"the request holds what JSON cannot say: {error}") from None
+    return body
 
 
 def _tools(request: ModelRequest, quirks: Quirks) -> Object:

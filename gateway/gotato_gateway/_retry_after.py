@@ -1,8 +1,9 @@
 """When a provider wants to be asked again, and what is left of its limits: headers, bodies and texts.
 
-Forms: Retry-After in seconds or as a date (RFC 9110, 10.2.3), `retry-after-ms` (Azure and OpenAI), `x-ratelimit-*`
-(OpenAI's and Groq's documentation on rate limits; durations like "1m2.5s"), `anthropic-ratelimit-*` (Anthropic's; times
-of day as RFC 3339 has them), google.rpc.RetryInfo in a body, and "try again in 4.77s" in a message (Groq).
+Forms: Retry-After in seconds or as a date (RFC 9110, 10.2.3), also as `llm_provider-retry-after` (what a LiteLLM proxy
+was told by the provider behind it), `retry-after-ms` (Azure and OpenAI), `x-ratelimit-*` (OpenAI's and Groq's
+documentation on rate limits; durations like "1m2.5s"), `anthropic-ratelimit-*` (Anthropic's; times of day as RFC 3339
+has them), google.rpc.RetryInfo in a body, and "try again in 4.77s" in a message (Groq).
 """
 
 from __future__ import annotations
@@ -27,10 +28,11 @@ _SAID = re.compile(
 def duration(said: str) -> float | None:
     """Seconds from "12", "1.5", "250ms" or "1m2.5s"; None for anything else, negative or not finite."""
     said = said.strip().lower()
-    if _DURATION.fullmatch(said):
-        return sum(float(number) * _UNITS[unit] for number, unit in _STEP.findall(said))
     try:
-        seconds = float(said)
+        if _DURATION.fullmatch(said):
+            seconds = sum(float(number) * _UNITS[unit] for number, unit in _STEP.findall(said))
+        else:
+            seconds = float(said)
     except ValueError:
         return None
     return seconds if math.isfinite(seconds) and seconds >= 0 else None
@@ -44,7 +46,7 @@ def retry_after(headers: Mapping[str, str], now: float, said: str = "", delay: s
     milliseconds = duration(headers.get("retry-after-ms", ""))
     if milliseconds is not None:
         return milliseconds / 1000
-    asked = headers.get("retry-after", "")
+    asked = headers.get("retry-after") or headers.get("llm_provider-retry-after", "")
     seconds = duration(asked)
     if seconds is None and asked:
         seconds = _until(asked, now)
@@ -59,9 +61,14 @@ def retry_after(headers: Mapping[str, str], now: float, said: str = "", delay: s
 
 def _until(date: str, now: float) -> float | None:
     try:
-        return max(0.0, email.utils.parsedate_to_datetime(date).timestamp() - now)
+        return _seconds_until(email.utils.parsedate_to_datetime(date), now)
     except (ValueError, TypeError, OverflowError):
         return None
+
+
+def _seconds_until(moment: datetime, now: float) -> float:
+    """One without an offset is UTC, as every date of HTTP is."""
+    return max(0.0, (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() - now)
 
 
 def _exhausted(headers: Mapping[str, str], now: float) -> float | None:
@@ -83,10 +90,9 @@ def _resets(headers: Mapping[str, str], now: float) -> Iterator[float]:
 
 
 def _until_moment(moment: str, now: float) -> float | None:
-    """Seconds until a moment as RFC 3339 writes it; one without an offset is UTC."""
+    """Seconds until a moment as RFC 3339 writes it."""
     try:
-        parsed = datetime.fromisoformat(moment.strip())
-        return max(0.0, (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp() - now)
+        return _seconds_until(datetime.fromisoformat(moment.strip()), now)
     except (ValueError, OverflowError):
         return None
 

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 _OPEN, _CLOSE = "<think>", "</think>"
+_MOST_BEFORE = 100
+"""White space before the tag, in characters: a model that says nothing but that is not held back for ever."""
 
 
 class Piece(NamedTuple):
@@ -47,7 +49,7 @@ class ThinkTags:
         start = self._held.lstrip()
         if start.startswith(_OPEN):
             self._state, self._held = "opened", start[len(_OPEN) :]
-        elif not _OPEN.startswith(start):
+        elif not _OPEN.startswith(start) or len(self._held) > _MOST_BEFORE:
             self._state = "text"
 
     def _inside(self) -> Iterator[Piece]:

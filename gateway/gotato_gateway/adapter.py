@@ -34,6 +34,7 @@ from ._keys import authorization, checked_headers, joined, resolve_key, secrets_
 from ._providers import provider_at
 from ._request_texts import texts_of
 from ._retry_after import rate_limits
+from ._scrub import scrub
 from ._tool_names import own_names
 from ._transport import Transport
 from .model_list import Listing, ModelInfo, Page
@@ -42,6 +43,7 @@ from .quirks import Quirks
 _LOG = logging.getLogger("gotato_gateway")
 _ASKED = {"Accept": "application/json"}
 _SENT = {"Content-Type": "application/json", "Accept": "text/event-stream, application/json"}
+_LONGEST_WORD, _MOST_WORDS = 40, 100
 _MOST_PAGES = 100
 """More than any provider has: a server that names the next page for ever does not hold the caller."""
 
@@ -56,6 +58,9 @@ class Adapter:
     is not set either, a `base_url` is asked without a credential. `headers` are added to every request.
     `connect_timeout` covers each connect, `idle_timeout` the headers and every silence; both in seconds. `session` is a
     `requests.Session` to use instead of an own one; `quirks` replaces what is known about the host.
+
+    A key belongs into `api_key` or `headers`: one in the query of `base_url` is sent and shown by nothing here, but the
+    path of each request is in what `urllib3` logs at DEBUG.
 
     Safe to use from several threads. It needs no closing: it holds idle connections only.
     """
@@ -75,19 +80,23 @@ class Adapter:
         quirks: Quirks | None = None,
     ) -> None:
         owner, dialect = type(self).__name__, self._dialect
-        if not isinstance(model, str) or not model.strip():
+        if not isinstance(model, str) or not model.strip() or not model.strip().isprintable():
             raise InvalidArgument(f"{owner}: model must be the name of a model")
         if quirks is not None and not isinstance(quirks, Quirks):
             raise InvalidArgument(f"{owner}: quirks must be a Quirks or None")
         if session is not None and not isinstance(session, requests.Session):
             raise InvalidArgument(f"{owner}: session must be a requests.Session or None")
         self._model = model.strip()
+        self._path = dialect.path(self._model)
         self._base_url = dialect.home.base_url if base_url is None else checked_base_url(owner, base_url)
+        self._quirks = dialect.quirks(self._base_url, self._model) if quirks is None else quirks
+        extra = checked_headers(f"{owner}: quirks.extra_headers", self._quirks.extra_headers)
+        if not isinstance(self._quirks.extra_body, Mapping):
+            raise InvalidArgument(f"{owner}: quirks.extra_body must be a mapping")
+        self._headers = joined(checked_headers(owner, headers), extra)
         key = resolve_key(owner, api_key, base_url, dialect.home)
-        self._headers = checked_headers(owner, headers)
         self._auth = authorization(key, self._headers, self._base_url, dialect.key_header, dialect.key_prefix)
         self._secrets = secrets_in(key, self._headers, self._base_url)
-        self._quirks = dialect.quirks(self._base_url, self._model) if quirks is None else quirks
         connect_timeout = checked_seconds(f"{owner}: connect_timeout", connect_timeout)
         idle_timeout = checked_seconds(f"{owner}: idle_timeout", idle_timeout)
         self._transport = Transport(connect_timeout=connect_timeout, idle_timeout=idle_timeout, session=session)
@@ -133,7 +142,7 @@ class Adapter:
         scope.check()
         dialect = self._dialect
         body = dialect.body(self._model, request, self._quirks, self._origin)
-        exchange = self._exchange(endpoint(self._base_url, dialect.path(self._model), dialect.query), body)
+        exchange = self._exchange(endpoint(self._base_url, self._path, dialect.query), body)
         try:
             exchange.open(scope)
             now = scope.clock.time()
@@ -187,7 +196,7 @@ class Adapter:
         return self._transport.exchange(
             url,
             body,
-            headers={**sent, **self._dialect.headers, **joined(self._headers, self._quirks.extra_headers)},
+            headers={**sent, **self._dialect.headers, **self._headers},
             auth=self._auth,
             explain=lambda raised, answering: explain_failure(raised, answering, self._place),
         )
@@ -211,7 +220,7 @@ class Adapter:
             self._place.provider,
             own_name=lambda sent: own.get(sent, sent),
             refuse=refuse,
-            on_unknown_word=self._note_unknown_word,
+            on_unknown_word=lambda word: self._note_unknown_word(word, request),
         )
         decoder = self._dialect.decoder(hearing)
         try:
@@ -221,10 +230,11 @@ class Adapter:
                 yield UsageUpdate(decoder.usage)
             raise
 
-    def _note_unknown_word(self, word: str) -> None:
-        if word not in self._noted and len(self._noted) < 100:
+    def _note_unknown_word(self, word: str, request: ModelRequest) -> None:
+        word = scrub(word, self._secrets, texts_of(request))[:_LONGEST_WORD]
+        if word not in self._noted and len(self._noted) < _MOST_WORDS:
             self._noted.add(word)
-            _LOG.warning("%s ended an answer with the unknown word %.40r; taken as its end", self._place.provider, word)
+            _LOG.warning("%s ended an answer with the unknown word %r; taken as its end", self._place.provider, word)
 
 
 def _events(exchange: Exchange, decoder: Decoder, scope: Scope, refuse: Refuse) -> Iterator[ModelEvent]:

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from gotato_py import InvalidArgument, Scope
+from gotato_py import InvalidArgument, ModelOptions, Scope
 
 from ._config_values import quirks_value
 from ._default_options import with_options
+from ._endpoint import checked_base_url
 from ._keys import checked_key, key_from_environment
 from ._named import NamedModel
 from ._providers import PROVIDERS, Provider, is_known
@@ -29,6 +30,7 @@ _ADAPTERS: Mapping[str, type[Adapter]] = {
     "openai-chat": OpenAIChat,
     "openai-responses": OpenAIResponses,
 }
+_OPTIONS = ("api_key", "base_url", "headers", "connect_timeout", "idle_timeout", "session", "quirks")
 
 
 def connect(
@@ -61,13 +63,28 @@ def list_models(provider: str, *, scope: Scope | None = None, **options: Any) ->
 def _adapter(model: object, options: Mapping[str, Any]) -> Adapter:
     """The adapter for "provider:model"."""
     provider, name = _named(model)
-    base_url, key = options.get("base_url"), options.get("api_key")
+    _check_options(options)
+    given, key = options.get("base_url"), options.get("api_key")
+    base_url = None if given is None else checked_base_url("connect", given)
     if key is None and (base_url is None or not is_known(base_url)):
         key = key_from_environment("connect", provider)
         if base_url is None and provider.key_variable and not key:
             raise InvalidArgument(f"connect: no api_key for {provider.name}; pass one or set {provider.key_variable}")
-    settings: dict[str, Any] = {**options, "api_key": key, "base_url": base_url or provider.base_url}
+    settings: dict[str, Any] = {
+        **options,
+        "api_key": key,
+        "base_url": provider.base_url if base_url is None else base_url,
+    }
     return _ADAPTERS[provider.dialect](name, **settings)
+
+
+def _check_options(options: Mapping[str, Any]) -> None:
+    for name in options:
+        if name in ModelOptions.__match_args__:
+            text = f"{name} is asked for in each request: Agent(…, model_options=ModelOptions({name}=…))"
+            raise InvalidArgument(f"connect: {text}")
+        if name not in _OPTIONS:
+            raise InvalidArgument(f"connect: there is no option {name!r}; the options are {', '.join(_OPTIONS)}")
 
 
 def _named(model: object) -> tuple[Provider, str]:

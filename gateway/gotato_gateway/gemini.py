@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import ClassVar
 from urllib.parse import quote
 
+from gotato_py import InvalidArgument
+
 from ._dialect import Dialect
 from ._gemini_request import gemini_body
 from ._gemini_stream import GeminiDecoder
@@ -21,6 +23,8 @@ def _path(model: str) -> str:
 
     Those of Vertex AI ("publishers/google/models/…") are found under its own version, also with a key ("express mode").
     """
+    if any(step in ("", ".", "..") for step in model.split("/")):  # they would lead to another operation
+        raise InvalidArgument("Gemini: model must be a name or a resource name, without steps that are empty or dots")
     version = "v1beta1" if model.startswith(_ON_VERTEX) else "v1beta"
     name = model if model.startswith(_RESOURCES) else f"models/{model}"
     return f"{version}/{quote(name, safe='/@:~')}:streamGenerateContent"

@@ -1,4 +1,4 @@
-"""Where servers of one dialect differ: a value with one field a difference, chosen by host."""
+"""Where servers of one dialect differ: a value with one field a difference, chosen by host and model."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
-from urllib.parse import urlsplit
 
 from ._providers import provider_at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quirks:
-    """How one server of the chat dialect differs from the others. `quirks=` replaces the choice made by host.
+    """How one server or model differs from others of its dialect. `quirks=` replaces the choice made by host and model.
 
     - `think_tags`: the answer's text may begin with `<think>…</think>`, which is reasoning.
     - `max_tokens_field`: the name of the limit on the answer's length.
@@ -77,11 +76,12 @@ class Quirks:
     forced_calls: bool = True
     answer_tokens: int = 8192
     block_binding: bool = False
-    extra_headers: Mapping[str, str] = field(default_factory=dict[str, str], hash=False)
+    extra_headers: Mapping[str, str] = field(default_factory=dict[str, str], hash=False, repr=False)
 
 
 _BY_NAME: Mapping[str, Quirks] = {
     "openai": Quirks(max_tokens_field="max_completion_tokens", tool_ids="openai", strict_schema=True),
+    "azure": Quirks(max_tokens_field="max_completion_tokens", tool_ids="openai", strict_schema=True),
     "cerebras": Quirks(max_tokens_field="max_completion_tokens", images=False, metadata=False),
     "dashscope": Quirks(response_schema=False, metadata=False),
     "deepseek": Quirks(reasoning_replay="reasoning_content", images=False, response_schema=False, metadata=False),
@@ -105,12 +105,10 @@ def quirks_for(base_url: str, model: str) -> Quirks:
     """The quirks of the server at `base_url`; a proxy is not taken for the service whose model it names."""
     provider = provider_at(base_url)
     name = "" if provider is None else provider.name
-    if (urlsplit(base_url).hostname or "").endswith(".openai.azure.com"):
-        name = "openai"
     found = _of_gemini(_BY_NAME.get(name, Quirks()), model)
     if _NEVER_THINKS.match(model):  # OpenAI refuses a request for what such a model has not, also behind a proxy
         found = replace(found, encrypted_reasoning=False)
-    if name == "openai" and _WITHOUT_SYSTEM_ROLE.match(model):
+    if name in ("azure", "openai") and _WITHOUT_SYSTEM_ROLE.match(model):
         return replace(found, system_role="user")
     return found
 

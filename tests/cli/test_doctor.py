@@ -3,6 +3,7 @@
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -42,16 +43,20 @@ def test_the_doctor_speaks_json(gotato: Gotato) -> None:
     assert report["versions"]["requests"]
 
 
+NOTHING: dict[str, Any] = {"models": {}}
+"""What is configured where nothing is."""
+
+
 def test_the_doctor_knows_every_key_that_connect_reads(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each provider's variables are looked at, those that are read after the usual one as well."""
     names = {name for each in PROVIDERS.values() for name in (each.key_variable, *each.other_variables) if name}
     for name in names:
         monkeypatch.delenv(name, raising=False)
-    assert keys_set() == []
+    assert keys_set(NOTHING) == []
     for name in names:
         monkeypatch.setenv(name, SECRET)
-    assert set(keys_set()) == names
-    assert len(keys_set()) == len(names)
+    assert set(keys_set(NOTHING)) == names
+    assert len(keys_set(NOTHING)) == len(names)
 
 
 CONFIG = """
@@ -86,6 +91,7 @@ def test_the_doctor_shows_what_is_configured(gotato: Gotato, configured: Path) -
         "  house     ollama:qwen3 at http://127.0.0.1:11434/v1",
         "  safe      failover: fast, house",
     ]
+    assert shown[start + 4] == "keys set    FAST_KEY"
     report = json.loads(gotato("doctor", "--json", env=env).stdout)
     assert report["config"]["path"] == str(configured)
     assert report["config"]["models"]["safe"]["failover"] == ["fast", "house"]

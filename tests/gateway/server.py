@@ -184,7 +184,7 @@ def _shut(each: socket.socket) -> None:
 
 def _read_request(used: socket.socket, stream: Any, number: int) -> Received | None:
     first = stream.readline().decode("latin-1")
-    if not first.endswith("HTTP/1.1\r\n"):
+    if not first.endswith(("HTTP/1.1\r\n", "HTTP/1.0\r\n")):  # CONNECT is said in the older one
         if first:
             used.sendall(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
         return None
@@ -192,7 +192,11 @@ def _read_request(used: socket.socket, stream: Any, number: int) -> Received | N
     while (line := stream.readline().decode("latin-1").strip()) != "":
         name, _, value = line.partition(":")
         headers[name.lower()] = value.strip()
-    return Received(first.split()[1], headers, stream.read(int(headers.get("content-length", "0"))), number)
+    size = int(headers.get("content-length", "0"))
+    body = stream.read(size)
+    if len(body) < size:  # the client left in the middle of it
+        return None
+    return Received(first.split()[1], headers, body, number)
 
 
 def _head(reply: Reply) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -98,3 +99,16 @@ def test_ids_that_are_made_up_differ() -> None:
 def test_tool_calls_without_any_is_an_end() -> None:
     """The word `tool_calls` without a call is a normal end: there is nothing to run."""
     assert decoded(chunk("x", "tool_calls")).done.stop_reason is StopReason.END_TURN
+
+
+def test_a_name_in_every_fragment_costs_no_more() -> None:
+    """A server that repeats the name with fragments that look like an end does not make the whole be parsed each time.
+
+    Twenty thousand of them are a second of work; parsed each time they would be a minute.
+    """
+    fragment = ', {"a": "' + "x" * 40 + '"}'
+    many = [entry(fragment, name="f")] * 20_000
+    began = time.process_time()
+    (call,) = decoded(entry('{"list": [0', call_id="a", name="f"), *many, entry("]}"), chunk(finish="tool_calls")).calls
+    assert time.process_time() - began < 10
+    assert len(call.arguments) == len(fragment) * 20_000 + 13

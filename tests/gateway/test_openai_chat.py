@@ -9,7 +9,7 @@ import pytest
 
 from gotato_gateway import OpenAIChat, Quirks, connect
 from gotato_gateway._providers import PROVIDERS
-from gotato_gateway._retry_after import duration, rate_limits
+from gotato_gateway._retry_after import duration, rate_limits, retry_after
 from gotato_py import InvalidArgument, Model, RateLimits
 
 from .answers import ask, local
@@ -106,6 +106,16 @@ def test_connect_says_what_it_knows(model: object, said: str) -> None:
     assert "groq" in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [("temperature", r"model_options=ModelOptions\(temperature="), ("temprature", "no option 'temprature'.*api_key")],
+)
+def test_connect_says_what_its_options_are(option: str, said: str) -> None:
+    """An option of the requests is sent to the agent, an unknown one is told with the known ones."""
+    with pytest.raises(InvalidArgument, match=said):
+        connect("ollama:m", **{option: 1})  # type: ignore[arg-type]  # on purpose
+
+
 def test_rate_limits_come_first() -> None:
     """What the headers say about limits is the first event; without such headers there is none."""
     headers = {
@@ -140,3 +150,10 @@ def test_rate_limits_come_first() -> None:
 def test_durations(said: str, seconds: float | None) -> None:
     """Durations are read in every form that providers use, and nothing else is."""
     assert duration(said) == seconds
+
+
+def test_a_proxy_says_when_its_provider_wants_to_be_asked_again() -> None:
+    """LiteLLM hands its provider's Retry-After on under a name of its own; one of the proxy itself goes before it."""
+    behind = {"llm_provider-retry-after": "7"}
+    assert retry_after(behind, 0.0) == 7.0
+    assert retry_after({**behind, "retry-after": "3"}, 0.0) == 3.0

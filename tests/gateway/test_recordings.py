@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from gotato_py import InvalidRequest, ReasoningDone
+from gotato_py import ConnectionFailed, InvalidRequest, ReasoningDone
 
-from .answers import Answer
-from .recordings import ALL, COPIED, Recording
+from .answers import Answer, ask, local
+from .recordings import ADAPTERS, ALL, COPIED, Recording
+from .server import Reply, Server
 
 
 def assert_as_recorded(answer: Answer, recording: Recording) -> None:
@@ -60,3 +61,14 @@ def test_a_recording_means_the_same_here(recording: Recording) -> None:
 def test_the_framing_of_the_body_changes_nothing(recording: Recording, framing: str, gzip: bool) -> None:
     """The same stream chunked, delimited by the close or by its length, plain or compressed, gives the same answer."""
     assert_as_recorded(recording.replay(framing=framing, gzip=gzip), recording)
+
+
+FIRST = {each.dialect: each for each in reversed(COPIED)}.values()
+STRANGERS = [(each, other) for each in FIRST for other in ADAPTERS if other != each.dialect]
+
+
+@pytest.mark.parametrize(("recording", "other"), STRANGERS, ids=lambda each: getattr(each, "dialect", each))
+def test_no_dialect_takes_anothers_answer_for_its_own(recording: Recording, other: str) -> None:
+    """A stream of another dialect, with the `[DONE]` that proxies add, is an error and never an answer of nothing."""
+    with Server(Reply([recording.body, b"\n\ndata: [DONE]\n\n"])) as server:
+        assert isinstance(ask(local(server.url, ADAPTERS[other])).error, ConnectionFailed)

@@ -18,17 +18,27 @@ from gotato_gateway._scrub import LONGEST, scrub
 from gotato_py import InvalidArgument, ModelError, ModelRequest, UserMessage
 
 from .answers import ask, local
+from .dialects import CARRIERS, STREAMS, credentials, with_key
+from .recordings import ADAPTERS
 from .server import HELLO, Reply, Server
 
 KEY = "sk-proj-Abc123Def456Ghi789"
 PROMPT = "My grandmother's recipe for potato soup, which nobody may ever read"
 
 
+each_dialect = pytest.mark.parametrize("dialect", ADAPTERS)
+
+
 def key_sent(**options: Any) -> str | None:
     """The credential that arrives at a server that is not known."""
-    with Server(Reply(HELLO)) as server:
-        ask(OpenAIChat("m", base_url=server.url, **options))
-    return server.received[0].headers.get("authorization")
+    return sent("openai-chat", **options).get("authorization")
+
+
+def sent(dialect: str, **options: Any) -> dict[str, str]:
+    """The headers with a credential that an adapter sends to a server that is not known."""
+    with Server(Reply(STREAMS[dialect]("Hello"))) as server:
+        assert ask(ADAPTERS[dialect]("m", base_url=server.url, **options)).text == "Hello"
+    return credentials(server.received[0])
 
 
 def test_a_key_comes_from_the_variable_of_its_host(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,6 +81,16 @@ def test_a_known_host_gets_its_key_over_tls_only(url: str, monkeypatch: pytest.M
     assert OpenAIChat("m", base_url=url)._auth == {}
 
 
+@each_dialect
+def test_its_own_service_gets_no_key_without_tls(dialect: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody's key goes to a dialect's own service in the clear."""
+    home = ADAPTERS[dialect]._dialect.home
+    monkeypatch.setenv(home.key_variable or "", KEY)
+    at_home = ADAPTERS[dialect]("m", base_url=home.base_url)._auth
+    assert {name.lower(): value for name, value in at_home.items()} == with_key(dialect, KEY)
+    assert ADAPTERS[dialect]("m", base_url=home.base_url.replace("https:", "http:"))._auth == {}
+
+
 @pytest.mark.parametrize(("name", "value"), [("headers", 5), ("headers", ["a"]), ("session", 5), ("session", {})])
 def test_what_cannot_be_sent_with_is_refused_by_name(name: str, value: object) -> None:
     """Headers that are no mapping and a session that is none are InvalidArgument when the adapter is built."""
@@ -79,32 +99,46 @@ def test_what_cannot_be_sent_with_is_refused_by_name(name: str, value: object) -
         local("http://127.0.0.1:9/v1", **options)
 
 
-def test_an_empty_key_needs_a_base_url() -> None:
+@each_dialect
+def test_an_empty_key_needs_a_base_url(dialect: str) -> None:
     """An empty key is an error without base_url, and no credential with one."""
     with pytest.raises(InvalidArgument, match="api_key is empty"):
-        OpenAIChat("m", api_key=" ")
-    assert key_sent(api_key="") is None
+        ADAPTERS[dialect]("m", api_key=" ")
+    assert sent(dialect, api_key="") == {}
 
 
-def test_white_space_around_a_key_is_removed() -> None:
-    """A key copied with a line break works."""
-    assert key_sent(api_key=f" {KEY}\n") == f"Bearer {KEY}"
+@each_dialect
+def test_white_space_around_a_key_is_removed(dialect: str) -> None:
+    """A key copied with a line break works, in the dialect's own header and in no other."""
+    assert sent(dialect, api_key=f" {KEY}\n") == with_key(dialect, KEY)
 
 
+@each_dialect
 @pytest.mark.parametrize("stray", ["\x00", "\n", " ", "é", "\u200b", "\x7f"])
-def test_a_stray_character_is_refused_without_showing_the_key(stray: str) -> None:
+def test_a_stray_character_is_refused_without_showing_the_key(dialect: str, stray: str) -> None:
     """A key with any other character is refused by name, and not printed."""
-    with pytest.raises(InvalidArgument, match="at place 9") as caught:
-        OpenAIChat("m", api_key=f"sk-proj-{stray}Abc123")
+    with pytest.raises(InvalidArgument, match=f"{ADAPTERS[dialect].__name__}: api_key .* at place 9") as caught:
+        ADAPTERS[dialect]("m", api_key=f"sk-proj-{stray}Abc123")
     assert "Abc123" not in str(caught.value)
     assert "sk-proj" not in str(caught.value)
 
 
-def test_a_stray_character_in_a_variable_names_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+@each_dialect
+def test_a_stray_character_in_a_variable_names_the_variable(dialect: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The error says where the bad key came from."""
-    monkeypatch.setenv("OPENAI_API_KEY", "sk é")
-    with pytest.raises(InvalidArgument, match="OPENAI_API_KEY"):
-        OpenAIChat("m")
+    variable = ADAPTERS[dialect]._dialect.home.key_variable
+    assert variable is not None
+    monkeypatch.setenv(variable, "sk é")
+    with pytest.raises(InvalidArgument, match=variable):
+        ADAPTERS[dialect]("m")
+
+
+@each_dialect
+def test_the_callers_own_credential_goes_first(dialect: str) -> None:
+    """A header of the caller's in place of the key is sent alone: in the dialect's own, or as Authorization."""
+    name, _ = CARRIERS[dialect]
+    assert sent(dialect, api_key=KEY, headers={name.title(): "mine"}) == {name: "mine"}
+    assert sent(dialect, api_key=KEY, headers={"authorization": "Token mine"}) == {"authorization": "Token mine"}
 
 
 def test_headers_are_checked_and_sent() -> None:
@@ -118,10 +152,11 @@ def test_headers_are_checked_and_sent() -> None:
             local("http://127.0.0.1:9/v1", headers=headers)
 
 
-def test_nothing_shows_the_key() -> None:
+@each_dialect
+def test_nothing_shows_the_key(dialect: str) -> None:
     """repr, str and pickle hold no key, no password and no query."""
-    model = OpenAIChat("m", api_key=KEY, base_url="https://user:hunter22@h.example:99/v1?token=abcdef")
-    assert repr(model) == "OpenAIChat('m', base_url='https://h.example:99/v1')"
+    model = ADAPTERS[dialect]("m", api_key=KEY, base_url="https://user:hunter22@h.example:99/v1?token=abcdef")
+    assert repr(model) == f"{ADAPTERS[dialect].__name__}('m', base_url='https://h.example:99/v1')"
     for make in (pickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises(TypeError, match="holds an API key"):
             make(model)
@@ -138,14 +173,18 @@ REFUSALS = [
 ]
 
 
+@each_dialect
 @pytest.mark.parametrize("said", REFUSALS)
 @pytest.mark.parametrize("status", [200, 400, 401])
-def test_no_error_holds_the_key_or_the_prompt(said: str, status: int, caplog: pytest.LogCaptureFixture) -> None:
+def test_no_error_holds_the_key_or_the_prompt(
+    dialect: str, said: str, status: int, caplog: pytest.LogCaptureFixture
+) -> None:
     """Whatever a server quotes, neither message, traceback, pickle nor log of the error shows it."""
     caplog.set_level(logging.DEBUG)
     reply = Reply([json.dumps({"error": {"message": said, "code": "x"}}).encode()], status)
     with Server(reply) as server:
-        error = ask(local(server.url, api_key=KEY), ModelRequest(PROMPT, (UserMessage(PROMPT),))).error
+        model = local(server.url, ADAPTERS[dialect], api_key=KEY)
+        error = ask(model, ModelRequest(PROMPT, (UserMessage(PROMPT),))).error
     assert error is not None
     shown = "".join(traceback.format_exception(error)) + repr(error) + repr(pickle.dumps(error)) + caplog.text
     for piece in (KEY, KEY[:10], KEY[-4:], KEY[3:], "grandmother", "potato soup", PROMPT[10:40], PROMPT[:24]):
@@ -153,13 +192,13 @@ def test_no_error_holds_the_key_or_the_prompt(said: str, status: int, caplog: py
     assert isinstance(error, ModelError)
 
 
-def test_a_connection_error_holds_no_secret() -> None:
+@each_dialect
+def test_a_connection_error_holds_no_secret(dialect: str) -> None:
     """An error of the network knows neither the headers nor the URL's secrets, in its causes either."""
     with Server(Reply()) as server:
         port = server.port
-    model = OpenAIChat(
-        "m", api_key=KEY, base_url=f"http://u:hunter22@127.0.0.1:{port}/v1?key=abcdef99", headers={"X-Key": "zzzzzz"}
-    )
+    url = f"http://u:hunter22@127.0.0.1:{port}/v1?key=abcdef99"
+    model = ADAPTERS[dialect]("m", api_key=KEY, base_url=url, headers={"X-Key": "zzzzzz"})
     error = ask(model).error
     assert error is not None
     chain: list[BaseException] = []

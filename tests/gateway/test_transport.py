@@ -20,10 +20,14 @@ from gotato_gateway import OpenAIChat
 from gotato_py import ConnectionFailed, InvalidRequest, ModelProtocolError, ModelRequest, Scope, TextDelta, UserMessage
 
 from .answers import HI, ask, local
+from .dialects import STREAMS, credentials, with_key
+from .recordings import ADAPTERS
 from .server import HELLO, Received, Reply, Server, chunk, forever, sse
 
 KEY = "sk-TESTKEY-111"
 ROOT = Path(__file__).resolve().parents[2]
+
+each_dialect = pytest.mark.parametrize("dialect", ADAPTERS)
 
 
 @pytest.mark.parametrize(
@@ -208,46 +212,71 @@ def test_a_child_process_leaves_an_inherited_answer_alone(given: bool) -> None:
         subprocess.run([sys.executable, "-W", "error", "-c", program], check=True, timeout=30)
 
 
-def test_79_a_redirect_is_not_followed() -> None:
+@each_dialect
+@pytest.mark.parametrize("status", [302, 307])
+def test_79_a_redirect_is_not_followed(dialect: str, status: int) -> None:
     """A redirect is an error that names itself, and the key goes nowhere else."""
     with Server(Reply(HELLO)) as other:
-        with Server(
-            Reply((), 302, {"Location": f"http://127.0.0.1:{other.port}/v1/chat/completions"}, "length")
-        ) as server:
-            error = ask(local(server.url)).error
+        elsewhere = {"Location": f"http://127.0.0.1:{other.port}/v1/chat/completions"}
+        with Server(Reply((), status, elsewhere, "length")) as server:
+            error = ask(local(server.url, ADAPTERS[dialect])).error
         assert other.connections == 0
         assert len(server.received) == 1
     assert type(error) is InvalidRequest
-    assert (error.status, error.retryable) == (302, False)
+    assert (error.status, error.retryable) == (status, False)
     assert "redirect" in str(error)
 
 
+@each_dialect
 @pytest.mark.parametrize("key", [KEY, None])
-def test_80_netrc_does_not_replace_the_key(key: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_80_netrc_does_not_replace_the_key(
+    dialect: str, key: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A .netrc that knows the host neither replaces the key nor stands in for one."""
     netrc = tmp_path / "netrc"
     netrc.write_text("machine 127.0.0.1 login u password p\n")
     monkeypatch.setenv("NETRC", str(netrc))
     with Server(Reply(HELLO)) as server:
-        ask(OpenAIChat("m", api_key=key, base_url=server.url))
-    assert server.received[0].headers.get("authorization") == (f"Bearer {KEY}" if key else None)
+        ask(ADAPTERS[dialect]("m", api_key=key, base_url=server.url))
+    assert credentials(server.received[0]) == (with_key(dialect, KEY) if key else {})
 
 
-def test_80_proxies_still_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    """HTTP_PROXY takes requests to the proxy, and NO_PROXY keeps them from it."""
-    with Server(Reply(HELLO)) as proxy, Server(Reply(HELLO)) as server:
+@each_dialect
+def test_80_proxies_still_work(dialect: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """HTTP_PROXY takes requests to the proxy, and NO_PROXY keeps them from it; the key goes along."""
+    reply, adapter = Reply(STREAMS[dialect]("Hello")), ADAPTERS[dialect]
+    with Server(reply) as proxy, Server(reply) as server:
         monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{proxy.port}")
-        assert ask(local("http://api.example.test/v1")).text == "Hello"
-        assert proxy.received[0].path == "http://api.example.test/v1/chat/completions"
+        assert ask(local("http://api.example.test/v1", adapter, api_key=KEY)).text == "Hello"
+        assert proxy.received[0].path.startswith("http://api.example.test/v1/")
         monkeypatch.setenv("no_proxy", "127.0.0.1")
-        assert ask(local(server.url)).text == "Hello"
+        assert ask(local(server.url, adapter, api_key=KEY)).text == "Hello"
         assert len(proxy.received) == len(server.received) == 1
+    assert credentials(proxy.received[0]) == credentials(server.received[0]) == with_key(dialect, KEY)
 
 
-def test_80_a_ca_bundle_still_works(tls: ssl.SSLContext, certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@each_dialect
+def test_80_a_proxy_gets_its_own_password_only(dialect: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before TLS, a proxy learns its own password and the host to go to, and neither the key nor the path."""
+    with Server(Reply((), 403, framing="length")) as proxy:
+        monkeypatch.setenv("https_proxy", f"http://user:pass@127.0.0.1:{proxy.port}")
+        error = ask(local("https://api.example.test/v1", ADAPTERS[dialect], api_key=KEY)).error
+    assert type(error) is ConnectionFailed
+    assert "the proxy on the way to api.example.test" in str(error)
+    (received,) = proxy.received
+    assert received.path == "api.example.test:443"
+    assert received.headers["proxy-authorization"] == "Basic dXNlcjpwYXNz"
+    assert credentials(received) == {}
+    assert "pass" not in str(error)
+
+
+@each_dialect
+def test_80_a_ca_bundle_still_works(
+    dialect: str, tls: ssl.SSLContext, certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Case 61 h as well: an unknown certificate is an error that is not retried, until REQUESTS_CA_BUNDLE knows it."""
-    with Server(Reply(HELLO), tls) as server:
-        model = local(server.url)
+    with Server(Reply(STREAMS[dialect]("Hello")), tls) as server:
+        model = local(server.url, ADAPTERS[dialect])
         error = ask(model).error
         assert type(error) is ConnectionFailed
         assert not error.retryable
@@ -255,6 +284,29 @@ def test_80_a_ca_bundle_still_works(tls: ssl.SSLContext, certificate: Path, monk
         monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
         assert ask(model).text == ask(model).text == "Hello"
         assert len({received.connection for received in server.received}) == 1
+
+
+@pytest.mark.parametrize("place", ["CURL_CA_BUNDLE", "session.verify"])
+def test_80_other_places_for_a_ca(
+    place: str, tls: ssl.SSLContext, certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A certificate authority is also taken from the older variable and from the user's session."""
+    with Server(Reply(HELLO), tls) as server, requests.Session() as session:
+        if place == "session.verify":
+            session.verify = str(certificate)
+        else:
+            monkeypatch.setenv(place, str(certificate))
+        model = local(server.url, session=session)
+        assert ask(model).text == ask(model).text == "Hello"
+        assert server.connections == 1
+
+
+def test_80_the_sessions_own_proxies_are_used() -> None:
+    """Proxies that are set on the user's session take its requests, as everywhere with `requests`."""
+    with Server(Reply(HELLO)) as proxy, requests.Session() as session:
+        session.proxies = {"http": f"http://127.0.0.1:{proxy.port}"}
+        assert ask(local("http://api.example.test/v1", session=session)).text == "Hello"
+        assert proxy.connections == 1
 
 
 def test_plain_http_behind_https_is_not_retried() -> None:
