@@ -45,6 +45,11 @@ bench:  ## every benchmark, one after another
 real-model:  ## an agent with a real, small model on this machine (builds a server: minutes, and a C++ compiler)
 	$(PYTHON) benchmarks/real_model.py
 
+.PHONY: litellm
+litellm:  ## the adapters against a LiteLLM proxy with mocks (installs it into this environment: 700 MB)
+	$(PYTHON) -m pip install -e ".[test,litellm]"
+	$(PYTHON) -m pytest tests/gateway/test_litellm.py
+
 .PHONY: mutation
 mutation:  ## small faults in the kernel, one at a time, that the tests have to find (MODULES="_loop _batch"; long)
 	$(PYTHON) -m tests.mutation $(MODULES)

@@ -12,27 +12,34 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 COMMAND = ROOT / "benchmarks" / "bench_core.py"
+GATEWAY = ROOT / "benchmarks" / "bench_gateway.py"
 PEER = ROOT / "benchmarks" / "peers" / "bench_gotato_py.py"
 ROWS = {
     "turn", "growth", "transform", "observer", "delta_1000", "delta_10000", "construct", "construct_bare", "threads",
     "idle", "finished", "process", "import", "import_cpu", "first_answer", "first_answer_cpu", "cancel_stall",
     "cancel_backoff", "cancel_connect", "cancel_mute", "cancel_headers", "cancel_body",
 }  # fmt: skip
+GATEWAY_ROWS = {"line_1k", "line_64k", "lines"} | {
+    f"{kind}_{dialect}"
+    for kind in ("read", "deltas", "arguments")
+    for dialect in ("anthropic", "gemini", "chat", "responses")
+}
 VERDICTS = {"aim", "must", "MISSED"}
 
 
-def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
+def bench(*arguments: str, command: Path = COMMAND) -> subprocess.CompletedProcess[str]:
     """The command, run as people run it."""
-    command = [sys.executable, str(COMMAND), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    command_line = [sys.executable, str(command), *arguments]
+    return subprocess.run(command_line, capture_output=True, text=True, check=False)
 
 
-def test_the_quick_run_has_every_row() -> None:
+@pytest.mark.parametrize(("command", "rows"), [(COMMAND, ROWS), (GATEWAY, GATEWAY_ROWS)], ids=["core", "gateway"])
+def test_the_quick_run_has_every_row(command: Path, rows: set[str]) -> None:
     """`--quick --json` measures every row: positive figures, the least and the most around the median, a verdict."""
-    done = bench("--quick", "--json")
+    done = bench("--quick", "--json", command=command)
     assert (done.returncode, done.stderr) == (0, "")
     told = json.loads(done.stdout)
-    assert {row["row"] for row in told["rows"]} == ROWS
+    assert {row["row"] for row in told["rows"]} == rows
     for row in told["rows"]:
         assert row["verdict"] in VERDICTS, row
         assert (row["ratio"] is None) == (row["floor"] is None), row

@@ -98,6 +98,12 @@ STATES: dict[str, Callable[[str], Any]] = {
     "TLS handshake": tls_handshake,
     "CONNECT to a proxy": proxy_connect,
     "no headers": served(lambda began: Reply(status=0, then="stall")),
+    "headers without end": served(
+        lambda began: Reply(chain([b"HTTP/1.1 200 OK\r\n"], forever(b"X: y\r\n")), 0, framing="close", gap=0.01)
+    ),
+    "continue for ever": served(
+        lambda began: Reply(forever(b"HTTP/1.1 100 Continue\r\n\r\n"), 0, framing="close", gap=0.01)
+    ),
     "headers, no body": served(lambda began: Reply(then="stall")),
     "stalled body": served(lambda began: Reply(began, then="stall")),
     "stalled body without chunks": served(lambda began: Reply(began, framing="close", then="stall")),

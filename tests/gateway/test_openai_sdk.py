@@ -133,7 +133,7 @@ def calls(draw: st.DrawFn) -> list[dict[str, Any]]:
         begun.append(draw(st.sampled_from([each for each in rest if each])).pop(0))
     deltas: list[dict[str, Any]] = []
     for each in begun:  # one delta may hold several
-        if deltas and draw(st.booleans()):
+        if draw(st.booleans()) and deltas:
             deltas[-1]["tool_calls"].append(each)
         else:
             deltas.append({"tool_calls": [each]})
