@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from itertools import count
 from threading import Event as Flag
-from types import CodeType, FrameType
+from types import CodeType, FrameType, FunctionType, MethodType
 from typing import Any
 from weakref import ref
 
@@ -37,7 +37,7 @@ def interrupt() -> None:
 
 class AtLinesOf:
     """Acts before every line that a function executes, or before the n-th alone, as a signal handler would there. What
-    traces already, goes on doing so."""
+    traces already, goes on doing so, if it is Python: coverage's own tracer would put itself back in place of this."""
 
     def __init__(self, code: CodeType, act: Callable[[], object], nth: int = 0) -> None:
         self.lines = 0
@@ -48,12 +48,13 @@ class AtLinesOf:
 
     def during(self, act: Callable[[], object]) -> None:
         """Acts under trace."""
-        self._others = sys.gettrace()
+        before = sys.gettrace()
+        self._others = before if isinstance(before, FunctionType | MethodType) else None
         sys.settrace(self._enter)
         try:
             act()
         finally:
-            sys.settrace(self._others)
+            sys.settrace(before)
 
     def _enter(self, frame: FrameType, event: str, argument: object) -> TraceFunction | None:
         others: TraceFunction | None = None if self._others is None else self._others(frame, event, argument)
