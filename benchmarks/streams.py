@@ -14,8 +14,8 @@ from benchmarks.measure import Effort, Goal, Measured, Row, paired, spread
 from gotato_gateway import Adapter, AnthropicMessages, Gemini, OpenAIChat, OpenAIResponses, Quirks
 
 # The reader and the decoders are inner parts: through an adapter, connections would be measured as well.
-from gotato_gateway._dialect import Hearing  # pyright: ignore[reportPrivateUsage]
-from gotato_gateway._sse import SSEReader  # pyright: ignore[reportPrivateUsage]
+from gotato_gateway._dialect import Hearing  # pyright: ignore[reportPrivateUsage]  # measured without HTTP
+from gotato_gateway._sse import SSEReader  # pyright: ignore[reportPrivateUsage]  # measured without HTTP
 
 ADAPTERS: dict[str, type[Adapter]] = {
     "anthropic": AnthropicMessages,
@@ -65,7 +65,7 @@ def _dialect(request: dict[str, Any]) -> str:
 def read(dialect: str, pieces: Pieces) -> int:
     """All events of an answer, as an adapter makes them; returns how many."""
     reader = SSEReader()
-    decoder = ADAPTERS[dialect]._dialect.decoder(Hearing(Quirks(), f"{dialect}:m"))  # pyright: ignore[reportPrivateUsage]
+    decoder = ADAPTERS[dialect]._dialect.decoder(Hearing(Quirks(), f"{dialect}:m"))  # pyright: ignore[reportPrivateUsage]  # measured without HTTP
     events = 0
     for piece in pieces:
         for found in reader.feed(piece):
