@@ -272,6 +272,10 @@ class SessionBusy(GotatoError):
         self.since = since
 
 
+class LeaseLost(SessionBusy):
+    """The session was taken over by another owner; what this one did not commit is not in it."""
+
+
 class SessionCorrupt(GotatoError):
     """A session's file is damaged; `line` is the first damaged line, counted from 1."""
 

@@ -36,9 +36,11 @@ def check(world: World, *, closed: bool = True) -> None:
     events."""
     log, messages = world.log, list(world.kept.messages)
     killed = {entry.value for entry in log if entry.kind == "killed"}
+    unstored = any(entry.kind == "end_run" and entry.value.error == "store_failure" for entry in log)
+    torn = unstored or bool(killed)
     problems = [entry.value for entry in log if entry.kind == "wrong"]
     problems += pairing(messages, open_tail=True)
-    problems += tail(messages, world.kept.waiting, torn=bool(killed)) if closed else []
+    problems += tail(messages, world.kept.waiting, torn=torn) if closed else []
     problems += [problem for message in messages for problem in contents(message)]
     problems += identities(messages)
     problems += replayed(log, messages)
@@ -50,7 +52,7 @@ def check(world: World, *, closed: bool = True) -> None:
     problems += events(log, world.known, closed=closed, killed=killed)
     problems += records(log, closed=closed, killed=killed)
     problems += [*gates(log), *guardrails(log), *order(log), *answers(log)]
-    problems += [*status(world, torn=bool(killed)), *subscriptions(world, torn_runs(log))] if closed else []
+    problems += [*status(world, torn=torn), *subscriptions(world, torn_runs(log))] if closed else []
     if closed and world.model.open:
         problems.append("5: a stream of the model was left open")
     abandoned = sum(len(agent.abandoned) for agent in world.agents)
@@ -108,8 +110,8 @@ def pairing(messages: Sequence[Message], *, open_tail: bool = False, in_order: b
 
 
 def waits(opened: Sequence[str], waiting: Sequence[WaitingCall], *, torn: bool) -> bool:
-    """Whether what is open waits: the first of the calls does. One that is torn off by a kill, between the results of a
-    batch that was answered, may have calls before it that never waited: they stay open until the batch goes on."""
+    """Whether what is open waits: the first of the calls does. Where a kill or a failing store has torn a batch between
+    its results, calls that never waited may be before it: they stay open until the batch goes on."""
     records = {record.key for record in waiting}
     return any(key in records for key in (opened if torn else opened[:1]))
 
