@@ -11,15 +11,12 @@ from gotato_py import GotatoError
 
 
 def keys_set(found: dict[str, Any]) -> list[str]:
-    """The variables of known providers, and of what is configured, that hold a key, by name."""
+    """The variables of known services, and of what is configured, that hold a key, by name."""
     gateway = _gateway()
     if gateway is None:
         return []
-    providers = gateway.PROVIDERS.values()
-    first = [provider.key_variable for provider in providers]
-    others = [name for provider in providers for name in provider.other_variables]
     configured = [model["api_key_env"] for model in found["models"].values()]
-    return [name for name in dict.fromkeys([*first, *others, *configured]) if name and os.environ.get(name)]
+    return [name for name in dict.fromkeys([*gateway.KEY_VARIABLES, *configured]) if name and os.environ.get(name)]
 
 
 def configuration() -> dict[str, Any]:

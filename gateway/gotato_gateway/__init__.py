@@ -1,7 +1,7 @@
 """gotato_gateway: models over HTTP, one adapter a dialect, and what stands around them."""
 
 from ._named import NamedModel
-from ._providers import PROVIDERS, Provider
+from ._providers import KEY_VARIABLES, PROVIDERS, Provider
 from .adapter import Adapter
 from .anthropic_messages import AnthropicMessages
 from .config import Config, ModelConfig, load_config
@@ -28,6 +28,7 @@ __all__ = [
     "list_models",
     "load_config",
     "Config",
+    "KEY_VARIABLES",
     "ModelConfig",
     "ModelInfo",
     "NamedModel",

@@ -62,7 +62,7 @@ class Ticket:
         if left is not None and expected and expected >= left:
             self.scope.check()
             raise RateLimited(
-                f"the rate limiter has no place for {expected:.3g} s, longer than the {left:.3g} s that are left",
+                "the rate limiter has no place in time",  # `retry_after` says when, and so does the kernel
                 retry_after=expected,
                 operation=OPERATION,
             )

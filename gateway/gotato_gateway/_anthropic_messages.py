@@ -28,9 +28,9 @@ from gotato_py import (
 )
 
 from ._anthropic_parts import blocks_of, text_block
-from ._call_arguments import sendable_arguments
+from ._call_arguments import sendable_object
 from ._common_parts import answer_text
-from ._json import Object, dump_text, parse_strict
+from ._json import Object
 from ._tool_ids import WireIds
 from ._tool_names import wire_name
 from ._turns import NO_OUTPUT, NO_TEXT, Turn, turns
@@ -114,17 +114,7 @@ def _thinking(part: ReasoningPart) -> Object:
 
 
 def _call(call: ToolCall, wire_id: str) -> Object:
-    return {"type": "tool_use", "id": wire_id, "name": wire_name(call.name), "input": _input(call.arguments)}
-
-
-def _input(raw: str) -> Object:
-    """The arguments as an object; an empty one for what JSON cannot say again, such as 1e999 or endless nesting."""
-    try:
-        parsed: Object = parse_strict(sendable_arguments(raw))
-        dump_text([[[[[[[[parsed]]]]]]]])  # as deep as it will stand in the body, and a little more
-    except ValueError:
-        return {}
-    return parsed
+    return {"type": "tool_use", "id": wire_id, "name": wire_name(call.name), "input": sendable_object(call.arguments)}
 
 
 def _results(turn: Turn, wire: Sequence[str], quirks: Quirks) -> Iterator[Object]:

@@ -56,6 +56,11 @@ class MessagesDecoder:
         self._begun = self._ended = self._said_something = False
 
     @property
+    def begun(self) -> bool:
+        """Whether anything of this dialect was heard."""
+        return self._begun
+
+    @property
     def ended(self) -> bool:
         """Whether `message_stop` was seen: nothing more is to come."""
         return self._ended
@@ -64,6 +69,11 @@ class MessagesDecoder:
     def complete(self) -> bool:
         """Whether the answer is over, so that a connection lost now loses nothing."""
         return (self._ended and self._begun) or bool(self._word)
+
+    @property
+    def settled(self) -> bool:
+        """Whether the answer is over and has all that belongs to it, so that the body has no reason to go on."""
+        return bool(self._word) and not self._open
 
     @property
     def usage(self) -> Usage | None:

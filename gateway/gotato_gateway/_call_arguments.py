@@ -6,7 +6,7 @@ import re
 
 from ._json import Object, dump_text, is_object, obj, parse_strict
 
-_EXPONENT = re.compile(r"\d[eE]\+?\d\d")  # a number that may be too large for a float
+_LARGE = re.compile(r"\d[eE]\+?\d\d|\d{300}")  # a number that may be too large for a float
 _SHALLOW, _AROUND = 100, 50
 
 SEEDS = ("{}", "null", "")
@@ -47,7 +47,8 @@ def sendable_object(raw: str) -> Object:
     """The arguments as the object that they are, else an empty one; also where it could not be written again."""
     try:
         parsed = obj(parse_strict(raw))
-        if _EXPONENT.search(raw) or raw.count("{") + raw.count("[") > _SHALLOW:
+        # Written once more only where it may fail: arguments are read for every request of their history.
+        if _LARGE.search(raw) or raw.count("{") + raw.count("[") > _SHALLOW:
             dump_text(_deeper(parsed))
     except ValueError:
         return {}

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from gotato_py import Model, ModelEvent, ModelOptions, ModelRequest, Scope, replace
 
-from ._named import NamedModel, capabilities_of, name_of, provider_of
+from ._named import CostOf, NamedModel, capabilities_of, cost_of_model, name_of, provider_of
 
 _NONE = ModelOptions()
 
@@ -35,6 +35,11 @@ class _WithOptions:
     def capabilities(self) -> frozenset[str]:
         """What the model can do."""
         return capabilities_of(self._model)
+
+    @property
+    def cost_of(self) -> CostOf | None:
+        """What prices the model's runs."""
+        return cost_of_model(self._model)
 
     @property
     def provider(self) -> str:

@@ -34,6 +34,11 @@ class Decoder(Protocol):
     """Reads one answer: `feed` for each server-sent event, then `finish` once."""
 
     @property
+    def begun(self) -> bool:
+        """Whether anything of this dialect was heard."""
+        ...
+
+    @property
     def ended(self) -> bool:
         """Whether nothing more is to come, though the body may go on."""
         ...
@@ -41,6 +46,11 @@ class Decoder(Protocol):
     @property
     def complete(self) -> bool:
         """Whether the answer is over, so that a connection lost now loses nothing."""
+        ...
+
+    @property
+    def settled(self) -> bool:
+        """Whether the answer is over and has all that belongs to it, so that the body has no reason to go on."""
         ...
 
     @property

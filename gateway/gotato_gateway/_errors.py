@@ -81,6 +81,8 @@ _AGAIN = {408, 409, 423, 424, 425, 498, 499}
 """Refusals of the moment, which the providers' own clients repeat too; 498 is Groq's missing capacity."""
 
 Refusal = type[ModelError]
+Refuse = Callable[[object], ModelError]
+"""Makes the error of what a server said instead of an answer: its bytes, or an error object."""
 
 
 class Origin(NamedTuple):

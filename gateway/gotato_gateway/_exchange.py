@@ -17,18 +17,16 @@ from queue import Empty, SimpleQueue
 import requests
 from urllib3.exceptions import ReadTimeoutError
 
-from gotato_py import DeadlineExceeded, GotatoError, ModelError, ModelProtocolError, Scope
+from gotato_py import ConnectionFailed, DeadlineExceeded, GotatoError, ModelError, ModelProtocolError, Scope
 
 from ._line import Line
+from ._looking import LOOK_AGAIN_S
 
 PIECE = 65536
 MAX_BODY = 256 * 1024 * 1024
 """More than any answer has: a longer one is a server gone mad, and would fill the memory."""
 
 _LONGEST_WAIT = 1e6
-_LOOK_AGAIN = 0.05
-"""Seconds at a time in the main thread, which runs the handlers of signals: one that cancels right before the wait
-begins would not end it."""
 _DRAIN_SECONDS = 0.05
 _ERROR_BODY_BYTES = 65536
 _ERROR_BODY_SECONDS = 5.0
@@ -48,6 +46,7 @@ class Exchange:
         self._arrived: SimpleQueue[bool] = SimpleQueue()
         self._left = False
         self._complete = False
+        self._until: float | None = None
 
     @property
     def status(self) -> int:
@@ -66,7 +65,7 @@ class Exchange:
         thread = threading.Thread(target=work, args=(self._work,), name="gotato-connect", daemon=True)
         unregister = scope.on_end(lambda: self._arrived.put(False))
         try:
-            thread.start()
+            _start(thread)
             while not self._wait(scope):
                 scope.check()
         finally:
@@ -77,8 +76,9 @@ class Exchange:
             raise error
 
     def _wait(self, scope: Scope) -> bool:
+        """Whether the headers are there, or the failure. In the main thread a wait is short: see `_looking`."""
         left = scope.remaining()
-        most = _LOOK_AGAIN if threading.current_thread() is threading.main_thread() else _LONGEST_WAIT
+        most = LOOK_AGAIN_S if threading.current_thread() is threading.main_thread() else _LONGEST_WAIT
         try:
             return self._arrived.get(timeout=most if left is None else min(left, most))
         except Empty:
@@ -101,14 +101,25 @@ class Exchange:
         unregister = scope.on_end(self._cut)
         total = 0
         try:
-            while piece := self._next_piece(scope, self._idle_timeout):
+            while piece := self._next_piece(scope, self._patience()):
                 total += len(piece)
                 if total > MAX_BODY:
                     raise ModelProtocolError(f"the answer is longer than {MAX_BODY >> 20} MiB", retryable=False)
                 yield piece
+                if self._until is not None and time.monotonic() >= self._until:
+                    return
             self._complete = True
         finally:
             unregister()
+
+    def end_within(self, seconds: float | None) -> None:
+        """From now on the body gets so many seconds to end; after that it is taken as ended or lost. None: it gets all
+        the time again."""
+        self._until = None if seconds is None else time.monotonic() + seconds
+
+    def _patience(self) -> float:
+        left = self._idle_timeout if self._until is None else self._until - time.monotonic()
+        return max(0.0, min(self._idle_timeout, left))
 
     def _next_piece(self, scope: Scope, patience: float) -> bytes:
         scope.check()
@@ -187,3 +198,11 @@ class Exchange:
             pass
         finally:
             self._line.release()
+
+
+def _start(thread: threading.Thread) -> None:
+    try:
+        thread.start()
+    except RuntimeError as error:  # the system has no room for another, which may pass
+        text = f"connecting takes a thread for a moment, and the system gave none ({error})"
+        raise ConnectionFailed(text, operation="Model.stream", cause=error) from None

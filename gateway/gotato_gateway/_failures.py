@@ -21,7 +21,7 @@ from gotato_py import ConnectionFailed, GotatoError, InvalidRequest, ModelProtoc
 
 _NETWORK = (rx.RequestException, ux.HTTPError, http.client.HTTPException, OSError)
 _UNUSABLE = (
-    *(rx.InvalidURL, rx.InvalidSchema, rx.MissingSchema, rx.InvalidHeader, rx.InvalidProxyURL),
+    *(rx.InvalidURL, rx.InvalidSchema, rx.MissingSchema, rx.InvalidHeader),
     ux.LocationValueError,
 )
 _TLS_CUT = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
@@ -56,6 +56,13 @@ def explain_failure(raised: BaseException, answering: bool, place: Place) -> Bas
     if type(raised) is OSError and not answering:  # of requests itself, about a file that is not there
         text = "the certificates to trust, or those to show, are not there: check REQUESTS_CA_BUNDLE and the session"
         return InvalidRequest(text, provider=place.provider, cause=cause)
+    if _has(chain, rx.InvalidProxyURL, ux.ProxySchemeUnknown):
+        text = f"the URL of the proxy on the way to {place.host} has no host, or a scheme that no proxy here has"
+        text += ": check the session's proxies and the variables http_proxy, https_proxy and all_proxy"
+        return ConnectionFailed(text, retryable=False, provider=place.provider, cause=cause)
+    if _has(chain, rx.InvalidSchema):  # that of base_url was looked at when the adapter was made
+        text = f"the proxy on the way to {place.host} speaks SOCKS, which needs a package: pip install requests[socks]"
+        return ConnectionFailed(text, retryable=False, provider=place.provider, cause=cause)
     if _has(chain, *_UNUSABLE):
         text = "the request could not be made: check base_url, headers and the proxy settings"
         return InvalidRequest(text, provider=place.provider, cause=cause)

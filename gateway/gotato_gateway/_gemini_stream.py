@@ -38,6 +38,7 @@ from ._gemini_usage import Counts
 from ._json import Object, clean, is_array, is_object, items, obj, parse_lenient, text
 
 _DONE = "[DONE]"  # of proxies; Google sends none
+_ANSWER = frozenset({"candidates", "promptFeedback", "usageMetadata"})
 
 _WORDS: Mapping[str, StopReason] = {
     word: reason
@@ -73,8 +74,13 @@ class GeminiDecoder:
         self._counts = Counts()
         self._out: list[ModelEvent] = []
         self._word, self._blocked, self._id, self._model = "", "", "", ""
-        self._thinking = self._ended = False
+        self._thinking = self._begun = self._ended = self._settled = self._goes_on = False
         self._calls = 0
+
+    @property
+    def begun(self) -> bool:
+        """Whether anything of this dialect was heard."""
+        return self._begun
 
     @property
     def ended(self) -> bool:
@@ -85,6 +91,11 @@ class GeminiDecoder:
     def complete(self) -> bool:
         """Whether the answer is over, so that a connection lost now loses nothing."""
         return bool(self._word or self._blocked)
+
+    @property
+    def settled(self) -> bool:
+        """Whether the answer is over and has all that belongs to it, so that the body has no reason to go on."""
+        return self._settled and not self._goes_on
 
     @property
     def usage(self) -> Usage | None:
@@ -108,7 +119,7 @@ class GeminiDecoder:
 
     def feed_whole(self, answer: Object) -> list[ModelEvent] | None:
         """Those in an answer that came in one piece, or in one element of an array; None if this is none."""
-        if not answer.keys() & {"candidates", "promptFeedback", "usageMetadata"}:
+        if _ANSWER.isdisjoint(answer):
             return None
         self._add(answer)
         return self._take()
@@ -127,7 +138,13 @@ class GeminiDecoder:
         candidate = _first_candidate(chunk)
         for part in items(obj(candidate.get("content")).get("parts")):
             self._part(obj(part))
+        if self._word and self._out:  # a server that says the word with every chunk
+            self._goes_on = True
         self._word = text(candidate.get("finishReason")) or self._word
+        if not self._begun:
+            self._begun = not _ANSWER.isdisjoint(chunk)
+        if (self._word or self._blocked) and chunk.get("usageMetadata"):
+            self._settled = True
 
     def _part(self, part: Object) -> None:
         signature = clean(text(part.get("thoughtSignature")))

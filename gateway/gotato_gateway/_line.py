@@ -17,6 +17,8 @@ from typing import Any
 
 import requests
 
+from ._looking import looking_responses
+
 _CURRENT = threading.local()
 
 
@@ -119,5 +121,6 @@ def _reporting(base: Any) -> Any:  # Any: a connection class of urllib3 (plain, 
         base.endheaders(self, *args, **kwargs)
         _report(self.sock, ready=True)
 
-    members = {"reports_to_line": True, "_new_conn": new_conn, "endheaders": endheaders}
+    responses = staticmethod(looking_responses(base.response_class))
+    members = {"reports_to_line": True, "_new_conn": new_conn, "endheaders": endheaders, "response_class": responses}
     return type(f"Reporting{base.__name__}", (base,), members)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any, Protocol, cast
 
-from gotato_py import Model
+from gotato_py import Model, RunResult
+
+CostOf = Callable[[RunResult[Any]], Decimal | None]  # Any: a run may come to any output
 
 
 class NamedModel(Model, Protocol):
@@ -36,3 +40,9 @@ def provider_of(model: Model) -> str:
     """The service that it asks, where it says so (adapters do)."""
     provider = getattr(model, "provider", "")
     return provider if isinstance(provider, str) else ""
+
+
+def cost_of_model(model: Model) -> CostOf | None:
+    """What prices its runs, where it has such a member."""
+    found: object = getattr(model, "cost_of", None)
+    return cast("CostOf", found) if callable(found) else None

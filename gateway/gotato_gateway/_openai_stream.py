@@ -65,6 +65,12 @@ class ChatDecoder:
         self._halves = Halves()
         self._word, self._id, self._model = "", "", ""
         self._refused = self._said_something = self._begun = self._ended = False
+        self._settled = self._goes_on = False
+
+    @property
+    def begun(self) -> bool:
+        """Whether anything of this dialect was heard."""
+        return self._begun
 
     @property
     def ended(self) -> bool:
@@ -75,6 +81,11 @@ class ChatDecoder:
     def complete(self) -> bool:
         """Whether the answer is over, so that a connection lost now loses nothing."""
         return (self._ended and self._begun) or bool(self._word)
+
+    @property
+    def settled(self) -> bool:
+        """Whether the answer is over and has all that belongs to it, so that the body has no reason to go on."""
+        return self._settled and not self._goes_on
 
     @property
     def usage(self) -> Usage | None:
@@ -107,15 +118,21 @@ class ChatDecoder:
         self._model = text(chunk.get("model")) or self._model
         choice = _first_choice(chunk)
         self._begun = self._begun or "choices" in chunk
+        counted = False
         for place in (chunk, choice, obj(chunk.get("x_groq"))):
             if place.get("usage"):
                 self._usage = token_usage(place["usage"]) or self._usage
+                counted = True
             if place.get("error"):
                 raise self._hearing.refuse({"error": place["error"]})
         if chunk.get("object") == "error":
             raise self._hearing.refuse(chunk)
         self._add(obj(choice.get("delta")) or obj(choice.get("message")))
+        if self._word and self._out:  # a server that says the word with every chunk
+            self._goes_on = True
         self._word = text(choice.get("finish_reason")) or self._word
+        if counted and self._word:
+            self._settled = True
         return self._take()
 
     def _take(self) -> list[ModelEvent]:

@@ -66,6 +66,16 @@ _HOSTS = {place.partition(":")[0] for place in _BY_PLACE}
 _AZURE = Provider("azure", "https://openai.azure.com", "AZURE_OPENAI_API_KEY")
 """Every customer has a host of its own below this one."""
 
+KEY_VARIABLES: tuple[str, ...] = tuple(
+    dict.fromkeys(
+        [
+            *(provider.key_variable for provider in (*PROVIDERS.values(), _AZURE) if provider.key_variable),
+            *(name for provider in PROVIDERS.values() for name in provider.other_variables),
+        ]
+    )
+)
+"""The variables that keys come from, of every service known here; each once, the usual ones first."""
+
 
 def is_known(base_url: str) -> bool:
     """Whether a known service is at this host, under whatever scheme and port."""

@@ -48,7 +48,12 @@ class ResponsesDecoder:
         self._halves = Halves()
         self._usage: Usage | None = None
         self._id, self._model, self._status, self._reason = "", "", "", ""
-        self._refused = self._ended = self._complete = False
+        self._refused = self._begun = self._ended = self._complete = False
+
+    @property
+    def begun(self) -> bool:
+        """Whether anything of this dialect was heard."""
+        return self._begun
 
     @property
     def ended(self) -> bool:
@@ -58,6 +63,11 @@ class ResponsesDecoder:
     @property
     def complete(self) -> bool:
         """Whether the answer is over, so that a connection lost now loses nothing."""
+        return self._complete
+
+    @property
+    def settled(self) -> bool:
+        """Whether the answer is over and has all that belongs to it, so that the body has no reason to go on."""
         return self._complete
 
     @property
@@ -77,6 +87,7 @@ class ResponsesDecoder:
         kind = text(said.get("type")) or event
         if kind in ("error", "response.error") or (said.get("error") and not text(said.get("type"))):
             raise self._hearing.refuse({"error": said.get("error") or {**said, "type": None}})
+        self._begun = self._begun or kind.startswith("response.")
         if "response" in said:
             self._note(obj(said["response"]))
         if kind in _ENDS:

@@ -3,8 +3,8 @@
 The format is the "text/event-stream" section of the WHATWG HTML standard, read as leniently as it says: lines end in
 LF, CR or CRLF, a space after the colon is optional, comments and unknown fields are skipped, a BOM is dropped. The
 encoding is UTF-8 whatever the Content-Type says. Three things differ on purpose: an event that the end of the body cuts
-off is delivered (servers forget the last blank line), one with empty data is not, and a JSON object on bare lines that
-says `error` is an event of that name.
+off is delivered (servers forget the last blank line) unless it is JSON that goes no further, one with empty data is
+not, and a JSON object on bare lines that says `error` is an event of that name.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ._bare_error import BareError
+from ._json import parse_lenient
 
 _BOM = b"\xef\xbb\xbf"
 _LF = 10
@@ -67,7 +68,7 @@ class SSEReader:
         """The event that the end of the body leaves open, if any."""
         lines = [b"".join(self._pieces), b""] if self._pieces else [b""]
         self._pieces = []
-        return self._read(lines)
+        return [event for event in self._read(lines) if not _is_torn(event.data)]
 
     def _read(self, lines: list[bytes]) -> list[ServerEvent]:
         if self._first_line:
@@ -88,3 +89,15 @@ class SSEReader:
             elif error := self._bare.add(line):
                 events.append(ServerEvent("error", error))
         return events
+
+
+def _is_torn(data: str) -> bool:
+    """Whether this is JSON that ends too early. "[DONE]" is none; half of it is."""
+    said = data.strip()
+    if not said.startswith(("{", "[")) or said == "[DONE]":
+        return False
+    try:
+        parse_lenient(said)
+    except ValueError:
+        return True
+    return False

@@ -12,7 +12,6 @@ import requests
 
 from gotato_py import (
     AssistantMessage,
-    ConnectionFailed,
     InvalidArgument,
     ModelError,
     ModelEvent,
@@ -22,14 +21,14 @@ from gotato_py import (
     UsageUpdate,
 )
 
-from ._body import WholeBody, body_events
-from ._dialect import Decoder, Dialect, Hearing
+from ._answer_events import answer_events
+from ._dialect import Dialect, Hearing
 from ._endpoint import checked_base_url, checked_seconds, endpoint, shown_url
 from ._error_body import read_error_body, read_error_object
-from ._errors import Origin, refusal
+from ._errors import Origin, Refuse, refusal
 from ._exchange import Exchange
 from ._failures import Place, explain_failure
-from ._json import items, obj, parse_lenient
+from ._json import obj, parse_lenient
 from ._keys import authorization, checked_headers, joined, resolve_key, secrets_in
 from ._providers import provider_at
 from ._request_texts import texts_of
@@ -38,6 +37,7 @@ from ._scrub import scrub
 from ._tool_names import own_names
 from ._transport import Transport
 from .model_list import Listing, ModelInfo, Page
+from .prices import cost_of
 from .quirks import Quirks
 
 _LOG = logging.getLogger("gotato_gateway")
@@ -46,8 +46,6 @@ _SENT = {"Content-Type": "application/json", "Accept": "text/event-stream, appli
 _LONGEST_WORD, _MOST_WORDS = 40, 100
 _MOST_PAGES = 100
 """More than any provider has: a server that names the next page for ever does not hold the caller."""
-
-Refuse = Callable[[object], ModelError]
 
 
 class Adapter:
@@ -66,6 +64,7 @@ class Adapter:
     """
 
     _dialect: ClassVar[Dialect]
+    cost_of = staticmethod(cost_of)
 
     def __init__(
         self,
@@ -224,7 +223,7 @@ class Adapter:
         )
         decoder = self._dialect.decoder(hearing)
         try:
-            yield from _events(exchange, decoder, scope, refuse)
+            yield from answer_events(exchange, decoder, scope, refuse, Origin(self._place.provider, self._secrets))
         except ModelError:
             if decoder.usage is not None:  # what was paid for is told even when the answer fails
                 yield UsageUpdate(decoder.usage)
@@ -235,37 +234,6 @@ class Adapter:
         if word not in self._noted and len(self._noted) < _MOST_WORDS:
             self._noted.add(word)
             _LOG.warning("%s ended an answer with the unknown word %r; taken as its end", self._place.provider, word)
-
-
-def _events(exchange: Exchange, decoder: Decoder, scope: Scope, refuse: Refuse) -> Iterator[ModelEvent]:
-    try:
-        with closing(body_events(exchange, scope)) as received:
-            for item in received:
-                if isinstance(item, WholeBody):
-                    yield from _whole_answer(item.data, decoder, refuse)
-                else:
-                    yield from decoder.feed(item.data, item.event)
-                if decoder.ended:
-                    break
-    except ConnectionFailed:
-        if not decoder.complete:
-            raise
-    else:
-        exchange.drain(scope)
-    yield from decoder.finish()
-
-
-def _whole_answer(body: bytes, decoder: Decoder, refuse: Refuse) -> Iterator[ModelEvent]:
-    """An answer in one piece, or as one array of pieces (Gemini without SSE); anything else is a refusal."""
-    try:
-        said = parse_lenient(body.decode("utf-8", "replace"))
-    except ValueError:
-        said = None
-    for answer in map(obj, items(said) or [said]):
-        events = decoder.feed_whole(answer) if answer and not answer.get("error") else None
-        if events is None:
-            raise refuse(answer or body)
-        yield from events
 
 
 def _parsed_page(body: bytes, listing: Listing) -> Page | None:

@@ -92,7 +92,8 @@ def _named(model: object) -> tuple[Provider, str]:
     word, name = word.strip().lower(), name.strip()
     known = ", ".join(PROVIDERS)
     if not colon or not word or not name:
-        raise InvalidArgument(f'connect: model must be "provider:model"; known providers: {known}')
+        text = f'; behind "{word}:" the name of the model is missing' if word in PROVIDERS else ""
+        raise InvalidArgument(f'connect: model must be "provider:model"{text}; known providers: {known}')
     provider = PROVIDERS.get(word)
     if provider is None:
         raise InvalidArgument(

@@ -23,7 +23,7 @@ from gotato_py import (
     replace,
 )
 
-from ._named import capabilities_of, name_of, provider_of
+from ._named import CostOf, capabilities_of, cost_of_model, name_of, provider_of
 
 _THEIR_OWN = {None, 404, 405, 410, 413, 429}
 """What another target may do though this one refuses the request: it was not sent, there is no such model or address,
@@ -92,6 +92,12 @@ class Failover:
         """What every target can do."""
         first, *others = map(capabilities_of, self._models)
         return first.intersection(*others)
+
+    @property
+    def cost_of(self) -> CostOf | None:
+        """What prices the runs: that of the targets that have one, if it is the same for them."""
+        found = [priced for priced in map(cost_of_model, self._models) if priced is not None]
+        return found[0] if found and all(each == found[0] for each in found) else None
 
     def stream(self, request: ModelRequest, scope: Scope) -> Iterator[ModelEvent]:
         """One attempt at an answer, by the first target that gives one."""

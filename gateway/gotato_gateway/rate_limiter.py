@@ -23,7 +23,7 @@ from gotato_py import (
 from ._admission import OPERATION, Admission, Ticket
 from ._bucket import Bucket
 from ._estimate import estimated_tokens
-from ._named import capabilities_of, name_of, provider_of
+from ._named import CostOf, capabilities_of, cost_of_model, name_of, provider_of
 
 
 class RateLimiter:
@@ -115,6 +115,11 @@ class _Limited:
     def capabilities(self) -> frozenset[str]:
         """What the model can do."""
         return capabilities_of(self._model)
+
+    @property
+    def cost_of(self) -> CostOf | None:
+        """What prices the model's runs."""
+        return cost_of_model(self._model)
 
     @property
     def provider(self) -> str:

@@ -89,7 +89,7 @@ def delay_before_next(policy: RetryPolicy, number: int, error: ModelError, scope
     scope.check()
     delay = policy.delay(number, error)
     if delay is None:
-        raise error
+        raise error if number == 1 else _counted(error, number)
     left = scope.remaining()
     if left is not None and delay >= left:
         scope.check()  # a cancel that came just now has left no time either
@@ -99,6 +99,16 @@ def delay_before_next(policy: RetryPolicy, number: int, error: ModelError, scope
             cause=error,
         )
     return delay
+
+
+def _counted(error: ModelError, number: int) -> ModelError:
+    """The error with the number of attempts in its text. A copy: a model may raise one object again and again."""
+    made = type(error).__new__(type(error), *error.args)
+    made.__dict__.update(error.__dict__)
+    made.message = f"{error} (after {number} attempts)"
+    made.args = (made.message,)
+    made.cause, made.__cause__ = error.cause, error.__cause__
+    return made.with_traceback(error.__traceback__)
 
 
 def silence_is_answer(request: ModelRequest) -> bool:

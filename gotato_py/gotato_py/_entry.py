@@ -224,4 +224,5 @@ def result_of(run: Run) -> RunResult[Any]:
         run.undelivered,
         structured=None if read is None else read.value,
         lacks_output=run.output is not None and read is None,
+        priced_by=run.setup.cost_of,
     )

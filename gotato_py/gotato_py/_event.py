@@ -45,7 +45,7 @@ class EventHeader:
     def to_dict(self) -> dict[str, Any]:
         """The event as plain JSON types, `kind` first."""
         told: dict[str, Any] = {"kind": self.kind}
-        names: Mapping[str, object] = getattr(self, "__value_fields__")  # noqa: B009  # set by @value
+        names: Mapping[str, object] = getattr(self, "_value_fields")  # noqa: B009  # set by @value
         for name in names:
             told[name] = _plain(getattr(self, name))
         return told

@@ -8,7 +8,7 @@ from typing import Any, TypeGuard
 
 def is_mapping(given: object) -> TypeGuard[Mapping[Any, Any]]:
     """Whether it is a mapping."""
-    return isinstance(given, Mapping)
+    return given.__class__ is dict or isinstance(given, Mapping)  # asking the ABC costs five times as much
 
 
 def is_array(given: object) -> TypeGuard[Sequence[Any]]:

@@ -43,7 +43,7 @@ class Draft:
 def draft_request(run: Run, *, wrap_up: bool) -> Draft:
     """The draft for what the transcript holds now."""
     setup = run.setup
-    system, panel = setup.instructions, ""
+    system, panel, shown_whole = setup.instructions, "", True
     tools: tuple[ToolSpec, ...] = () if wrap_up else run.toolset.specs
     messages: Sequence[Message] = run.ledger.view()
     tail = run.ledger.last
@@ -54,20 +54,24 @@ def draft_request(run: Run, *, wrap_up: bool) -> Draft:
         view = turn_view(run)
         messages = view.messages
         context = _build(run, view)
-        system, panel, run.hasher = context.system, context.panel, None
+        system, panel = context.system, context.panel
+        if run.hasher is not None and run.hasher.system != system:
+            run.hasher = None  # it knows another beginning
         if context.messages is not messages:
+            shown_whole = False
             checked = _checked(run, context)
             messages = tuple(checked.ordered)
             tail = messages[-1] if messages else None
     if run.hasher is None or wrap_up or setup.sources.changes:
         run.hasher = PrefixHasher(system, tools)  # also where nobody listens yet: somebody may come at any moment
+    hasher = run.hasher if shown_whole else PrefixHasher(system, tools)
     if wrap_up:
         messages = TailedMessages(messages, len(messages), (UserMessage(WRAP_UP),))
     elif run.output is not None and run.output.correction is not None:
         messages = TailedMessages(messages, len(messages), (run.output.correction,))
     elif type(tail) is AssistantMessage and tail.stop_reason is not StopReason.PAUSE:
         messages = _closed(messages, tail)
-    return Draft(system, messages, panel, tools, run.hasher)
+    return Draft(system, messages, panel, tools, hasher)
 
 
 def lay_out_draft(run: Run, draft: Draft) -> ModelRequest:

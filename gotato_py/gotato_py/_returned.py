@@ -151,7 +151,7 @@ def _other(value: Any, kind: type[Any], open_ids: set[int]) -> Any:
 
 def _reader_of(kind: type[Any]) -> Callable[[Any, set[int]], Any] | None:
     """How to read an object that holds others; None for a type that JSON has no form for."""
-    if hasattr(kind, "__dataclass_fields__") or hasattr(kind, "__value_fields__"):
+    if hasattr(kind, "__dataclass_fields__") or hasattr(kind, "_value_fields"):
         return _fields
     if callable(getattr(kind, "model_dump", None)):  # pydantic's models, and what behaves like them
         return lambda value, open_ids: _plain(value.model_dump(mode="json"), open_ids)
@@ -168,8 +168,8 @@ def _reader_of(kind: type[Any]) -> Callable[[Any, set[int]], Any] | None:
 
 def _fields(value: Any, open_ids: set[int]) -> dict[str, Any]:
     kind: Any = type_of(value)
-    if hasattr(kind, "__value_fields__"):
-        names: list[str] = list(kind.__value_fields__)
+    if hasattr(kind, "_value_fields"):
+        names: list[str] = list(kind._value_fields)
     else:
         # The mapping also has ClassVar and InitVar pseudo-fields; `dataclasses` marks the real ones by this name.
         names = [name for name, each in kind.__dataclass_fields__.items() if each._field_type.name == "_FIELD"]

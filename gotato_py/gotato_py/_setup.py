@@ -16,6 +16,7 @@ from .extensions import Points, install
 from .ids import Ids, random_ids
 from .limits import Limits
 from .model import Model, ModelOptions
+from .result import CostOf
 from .retry import RetryPolicy
 from .schema import SchemaCompiler
 from .scope import SYSTEM_CLOCK, Clock
@@ -54,14 +55,16 @@ class Setup:
     """What an agent is built from: checked once, shared by its runs, never changed."""
 
     __slots__ = (
-        "agent_id", "bounds", "builder", "clock", "compiler", "ids", "instructions", "interrupts", "limits", "model",
-        "model_name", "monotonic", "name", "options", "points", "retry", "sources", "time", "toolset", "transcript",
+        "agent_id", "bounds", "builder", "clock", "compiler", "cost_of", "ids", "instructions", "interrupts", "limits",
+        "model", "model_name", "monotonic", "name", "options", "points", "retry", "sources", "time", "toolset",
+        "transcript",
     )  # fmt: skip
 
     agent_id: str
     name: str
     model: Model
     model_name: str
+    cost_of: CostOf | None
     instructions: str
     compiler: SchemaCompiler | None
     toolset: Toolset
@@ -124,6 +127,12 @@ def name_of(model: Model) -> str:
     """The model's name, where it has one."""
     name = getattr(model, "name", "")
     return name if isinstance(name, str) else ""
+
+
+def cost_of(model: Model) -> CostOf | None:
+    """What prices the model's runs, where it has such a member."""
+    found: object = getattr(model, "cost_of", None)
+    return cast("CostOf", found) if callable(found) else None
 
 
 def a_transcript(given: Transcript | None) -> Transcript:

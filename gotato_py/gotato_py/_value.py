@@ -44,7 +44,7 @@ def unchecked(kind: Callable[..., T]) -> Callable[..., T]:
     """The constructor without its checks, all arguments positional, for values that the kernel itself has made."""
     owner: Any = kind
     draft = _draft_of(owner)
-    fields: Mapping[str, Field] = owner.__value_fields__
+    fields: Mapping[str, Field] = owner._value_fields
     taken = [name if spec.default is MISSING else f"{name}=default_{name}" for name, spec in fields.items()]
     scope = {
         "draft": draft,
@@ -79,7 +79,7 @@ def of_defaults(kind: Callable[[], T]) -> T:
     """The value whose fields all have their defaults, made without compiling a constructor while importing."""
     owner: Any = kind
     made = object.__new__(_draft_of(owner))
-    for name, spec in owner.__value_fields__.items():
+    for name, spec in owner._value_fields.items():
         setattr(made, name, spec.default)
     made.__class__ = owner
     return made  # type: ignore[no-any-return]  # it has just become one
@@ -134,7 +134,7 @@ _SHOWN_BYTES = 32
 
 def _repr(self: Any) -> str:
     shown: list[str] = []
-    fields: Mapping[str, Field] = self.__value_fields__
+    fields: Mapping[str, Field] = self._value_fields
     for name, spec in fields.items():
         kept: object = getattr(self, name)
         if spec.default is MISSING or kept != spec.default:
@@ -149,13 +149,13 @@ def _shown(kept: object) -> str:
     return f"<{len(kept)} bytes>" if isinstance(kept, bytes) and len(kept) > _SHOWN_BYTES else repr(kept)
 
 
-def _reduce(self: Any) -> tuple[Any, ...]:
-    kept = {name: getattr(self, name) for name in self.__value_fields__}
+def reduce(self: Any) -> tuple[Any, ...]:
+    kept = {name: getattr(self, name) for name in self._value_fields}
     return restore, (type(self), {name: each for name, each in kept.items() if each is not _default(self, name)})
 
 
 def _default(self: Any, name: str) -> object:
-    return self.__value_fields__[name].default
+    return self._value_fields[name].default
 
 
 def restore(kind: type[T], kept: Mapping[str, object]) -> T:
@@ -165,7 +165,7 @@ def restore(kind: type[T], kept: Mapping[str, object]) -> T:
 
 def replace(self: T, /, **changes: object) -> T:
     """The value with some fields changed: `copy.replace` of Python 3.13, for every version."""
-    fields: Mapping[str, Field] = getattr(type(self), "__value_fields__")  # noqa: B009  # set by the decorator
+    fields: Mapping[str, Field] = getattr(type(self), "_value_fields")  # noqa: B009  # set by the decorator
     unknown = changes.keys() - fields.keys()
     if unknown:
         raise InvalidArgument(f"{type(self).__name__} has no field {min(unknown)!r}; it has {', '.join(fields)}")
@@ -199,8 +199,8 @@ def value(cls: type[T]) -> type[T]:
     before it freezes and may still set fields.
     """
     namespace = dict(cls.__dict__)
-    inherited: Mapping[str, Field] = getattr(cls, "__value_fields__", {})
-    inherited_types: Mapping[str, str] = getattr(cls, "__value_types__", {})
+    inherited: Mapping[str, Field] = getattr(cls, "_value_fields", {})
+    inherited_types: Mapping[str, str] = getattr(cls, "_value_types", {})
     own = {name: kind for name, kind in namespace.get("__annotations__", {}).items() if not _is_class_var(kind)}
     declared: dict[str, Field] = {}
     for name in own:
@@ -213,7 +213,7 @@ def value(cls: type[T]) -> type[T]:
     equal, hashed = _compare_by(compared)
     positional = tuple(name for name, spec in fields.items() if not spec.kw_only)
     slots = tuple(name for name in own if name not in inherited)
-    namespace.update(__slots__=slots, __match_args__=positional, __value_fields__=fields, __value_types__=types)
+    namespace.update(__slots__=slots, __match_args__=positional, _value_fields=fields, _value_types=types)
     namespace["__signature__"] = _BuildForInspect()
     own_methods = {"__repr__": _repr, "__eq__": equal, "__hash__": hashed}
     for name, method in (own_methods if inherited else own_methods | _SHARED_METHODS).items():
@@ -227,7 +227,7 @@ _SHARED_METHODS = {
     "__setattr__": _refuse,
     "__delattr__": _refuse,
     "__replace__": replace,
-    "__reduce__": _reduce,
+    "__reduce__": reduce,
     "__copy__": _same,
 }
 """What the subclasses of a value inherit, unless they say otherwise."""
@@ -247,17 +247,17 @@ def _build(cls: Any) -> None:
     while "__new__" not in cls.__dict__:  # a plain subclass has the constructor of its base
         cls = cls.__base__
     if cls.__dict__["__new__"].__func__ is _build_on_first_use:
-        cls.__new__ = staticmethod(_constructor(cls, cls.__value_fields__, cls.__value_types__, _draft_of(cls)))
+        cls.__new__ = staticmethod(_constructor(cls, cls._value_fields, cls._value_types, _draft_of(cls)))
 
 
 def _draft_of(cls: Any) -> Any:
     """The class of the drafts of a value class: the same, but writable."""
-    if "__value_draft__" not in cls.__dict__:
+    if "_value_draft" not in cls.__dict__:
         # Both methods, or Python falls back to the slow way for either.
         writable = {"__setattr__": object.__setattr__, "__delattr__": object.__delattr__, "__new__": object.__new__}
         body = {"__slots__": (), "__module__": cls.__module__, **writable}
-        cls.__value_draft__ = type(cls)(cls.__name__, (cls,), body)
-    return cls.__value_draft__
+        cls._value_draft = type(cls)(cls.__name__, (cls,), body)
+    return cls._value_draft
 
 
 class _BuildForInspect:

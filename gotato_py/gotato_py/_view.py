@@ -8,6 +8,7 @@ from ._value import unchecked_later
 from .context import TurnResult, TurnView
 from .events import SessionCompacted
 from .messages import ToolMessage, UserMessage
+from .parts import NO_USAGE
 
 _make_view = unchecked_later(TurnView)
 
@@ -45,6 +46,8 @@ def catch_compactions(run: Run) -> None:
     run.ledger.catch_up(transcript)
     # The last message that was known may be one of those that the summary stands for.
     run.last_before = run.announcer.last_told = transcript.messages[-1].id
-    if run.listening:
-        for each in new:
+    for each in new:
+        if each.usage is not NO_USAGE:  # what the summary cost is the run's
+            run.count(each.usage)
+        if run.listening:
             run.announcer.emit(SessionCompacted, each.through, each.tokens_before, each.tokens_after)

@@ -75,6 +75,7 @@ class Agent:
         made.name = setup.a_kind("name", name, str)
         made.model = setup.with_hint("model", model, "stream", 2, "gotato_gateway.connect('provider:name') makes one")
         made.model_name = setup.name_of(model)
+        made.cost_of = setup.cost_of(model)
         made.instructions = setup.a_kind("instructions", instructions, str)
         compiler = setup.a_callable("schema_compiler", schema_compiler, "a callable that takes a schema")
         made.compiler = compiler

@@ -196,10 +196,10 @@ def _digest(state: str, told: object) -> str:
 class PrefixHasher:
     """Hashes prefixes of one growing history, each message once, and only when somebody asks."""
 
-    __slots__ = ("_states", "_system", "_tools")
+    __slots__ = ("_states", "_tools", "system")
 
     def __init__(self, system: str, tools: Sequence[ToolSpec]) -> None:
-        self._system = system
+        self.system: str = system
         self._tools = tools
         self._states: list[str] = []
 
@@ -208,7 +208,7 @@ class PrefixHasher:
         states = self._states
         if not states:
             specs = [[spec.name, spec.description, spec.input_schema] for spec in self._tools]
-            states.append(_digest("", [self._system, specs]))
+            states.append(_digest("", [self.system, specs]))
         for index in range(len(states) - 1, length):
             told = message_to_dict(messages[index])
             told.pop("id", None)

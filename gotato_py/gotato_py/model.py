@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import inf
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ._fields import Text, field, instance_of, mapping, wrong
 from ._guards import is_sequence
@@ -182,6 +182,16 @@ class Done:
     response_id: Text = ""
     model: Text = ""
 
+    if TYPE_CHECKING:  # stop_reason takes more than the attribute holds
+
+        def __init__(
+            self,
+            stop_reason: StopReason | str = StopReason.END_TURN,
+            usage: Usage | None = None,
+            response_id: str = "",
+            model: str = "",
+        ) -> None: ...
+
 
 ModelEvent = (
     TextDelta | ReasoningDelta | ReasoningDone | ToolCallDelta | ToolCallReady | UsageUpdate | RateLimits | Done
@@ -191,8 +201,10 @@ ModelEvent = (
 class Model(Protocol):
     """Anything that answers a request with a stream of events.
 
-    Two attributes are optional and read with a default: `capabilities: frozenset[str]` ("response_schema", "images",
-    …) and `name: str`.
+    Three members are optional and read with a default: `capabilities: frozenset[str]` ("response_schema", "images",
+    …), `name: str`, and `cost_of(result: RunResult) -> Decimal | None`, what a run cost in US dollars. It is taken
+    from the model when an agent is made and asked when `RunResult.cost` is read; a function of a module, a static
+    method too, is pickled with the result, by its name, any other callable is left out then.
     """
 
     def stream(self, request: ModelRequest, scope: Scope) -> Iterator[ModelEvent]:

@@ -15,6 +15,7 @@ from ._value import of_defaults, unchecked, value
 from .errors import InvalidArgument
 
 E = TypeVar("E", bound=StrEnum)
+_LONGEST_WORD = 24
 
 
 class StopReason(StrEnum):
@@ -52,9 +53,17 @@ def member_of(kind: type[E]) -> Any:
     def check(where: str, given: Any) -> E:
         if isinstance(given, str) and given in members:
             return members[given]
-        raise InvalidArgument(f"{where} {said}")
+        raise InvalidArgument(f"{where} {said}, not {_word(given)}")
 
     return exactly(kind, check)
+
+
+def _word(given: object) -> str:
+    """What was given, if it is a word as the members are; of another text only the length: it may be a prompt."""
+    if not isinstance(given, str):
+        return type(given).__name__
+    is_word = len(given) <= _LONGEST_WORD and given.isidentifier()
+    return repr(str(given)) if is_word else f"a str of {len(given)} characters"
 
 
 def _count(where: str, given: Any) -> int:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Any, Generic
 
 from ._fields import field
 from ._mapping import EMPTY
-from ._typing import T_co
-from ._value import of_defaults, value
+from ._typing import Decimal, T_co
+from ._value import of_defaults, reduce, value
 from .errors import ErrorCode, GotatoError, InvalidState, portable_cause
 from .messages import AssistantMessage, Message, UserMessage
 from .parts import NO_USAGE, Usage
@@ -64,6 +65,7 @@ class RunResult(Generic[T_co]):
     undelivered: tuple[UserMessage, ...] = ()
     structured: Any = field(default=None, kw_only=True)  # the value behind `output`
     lacks_output: bool = field(default=False, kw_only=True)  # output was asked for, and the run gave none
+    priced_by: CostOf | None = field(default=None, kw_only=True, compare=False)
 
     def __repr__(self) -> str:
         said = self.text if len(self.text) <= _SHOWN else self.text[:_SHOWN] + "…"
@@ -93,11 +95,31 @@ class RunResult(Generic[T_co]):
             raise InvalidState(f"the run {how}: it has no output", operation="RunResult.output")
         return self.structured  # type: ignore[no-any-return]  # checked against the type when it was made
 
+    @property
+    def cost(self) -> Decimal | None:
+        """What the run cost, in US dollars: what the model's optional member `cost_of` says of this result. None where
+        it has none, or does not know a price. Raises what that raises."""
+        return None if self.priced_by is None else self.priced_by(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        make, (kind, kept) = reduce(self)
+        if not _is_found_by_name(self.priced_by):  # a bound method would take the model along, and its key
+            kept.pop("priced_by", None)
+        return make, (kind, kept)
+
     def raise_for_status(self) -> None:
         """Raises the `RunError` of this outcome, unless the run completed or waits."""
         kind = _ERRORS.get(self.status)
         if kind is not None:
             raise kind(result=self) from self.error
+
+
+def _is_found_by_name(function: object) -> bool:
+    """Whether pickle would write the name of a function's module and its own, and nothing else."""
+    found: object = sys.modules.get(getattr(function, "__module__", None) or "")
+    for name in getattr(function, "__qualname__", "").split("."):
+        found = getattr(found, name, None)
+    return found is function
 
 
 class RunError(GotatoError):
@@ -148,6 +170,9 @@ class RunLimited(RunError):
 
     code = ErrorCode.LIMIT_EXCEEDED
 
+
+CostOf = Callable[[RunResult[Any]], "Decimal | None"]
+"""A model's `cost_of`: from a result to US dollars."""
 
 _ERRORS: Mapping[RunStatus, type[RunError]] = {
     RunStatus.CANCELLED: RunCancelled,

@@ -137,7 +137,7 @@ class MemoryTranscript:
     `started` holds the keys of the open batch: once the next user or assistant message is there, they are history.
     """
 
-    __slots__ = ("_compactions", "_list", "_started", "_waiting")
+    __slots__ = ("__weakref__", "_compactions", "_list", "_started", "_waiting")
 
     def __init__(self, messages: Sequence[Message] = ()) -> None:
         if isinstance(messages, str) or not isinstance(messages, Sequence):

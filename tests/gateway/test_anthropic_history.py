@@ -26,9 +26,13 @@ from gotato_py import (
     UserMessage,
 )
 
+from ..effort import costly
 from .answers import tools
 from .test_anthropic_request import CALL, ORIGIN, PNG, RESULT, conversation, roles, sent
 from .transcripts import transcripts
+
+LARGE = '{"a": ' + "9" * 400 + ".5}"
+"""A number that no float holds."""
 
 
 class TestHistory:
@@ -98,7 +102,7 @@ class TestHistory:
         assert roles(conversation(AssistantMessage("hi"), UserMessage("x"))) == ["user", "assistant", "user"]
         assert roles(conversation()) == ["user"]
 
-    @pytest.mark.parametrize("raw", ["", "[1]", '{"a": 1e999}', '{"a": NaN}', '{"a":', "[" * 5000 + "]" * 5000])
+    @pytest.mark.parametrize("raw", ["", "[1]", '{"a": 1e999}', '{"a": NaN}', '{"a":', "[" * 5000 + "]" * 5000, LARGE])
     def test_arguments_that_are_no_object(self, raw: str) -> None:
         """The server wants an object; what is none was answered with an error, and goes as an empty one."""
         call = AssistantMessage((), (ToolCall("toolu_1", "f", raw),))
@@ -174,6 +178,7 @@ own_thinking = st.builds(
 )
 
 
+@costly(4)
 @given(messages=transcripts(own_thinking), system=st.text(max_size=5), marks=st.lists(st.integers(0, 9), max_size=6))
 def test_any_transcript_can_be_sent(messages: list[Message], system: str, marks: list[int]) -> None:
     """A transcript of any content keeps the server's rules; only a part that cannot be said at all is refused."""

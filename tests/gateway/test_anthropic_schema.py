@@ -13,6 +13,7 @@ from gotato_gateway._claude_models import claude_quirks
 from gotato_py import InvalidRequest
 from gotato_testkit.strategies import schemas
 
+from ..effort import costly
 from .test_anthropic_request import HOME, NEW, OLD, optioned
 
 PERSON = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
@@ -81,6 +82,7 @@ def test_what_the_format_cannot_say_is_said_in_words(schema: dict[str, Any]) -> 
     assert json.dumps(schema, separators=(",", ":")) in body["system"]
 
 
+@costly(4)
 @given(schema=schemas())
 def test_every_object_is_closed(schema: dict[str, Any]) -> None:
     """Whatever the schema, what is sent has closed objects only and none of the bounds that the server refuses."""

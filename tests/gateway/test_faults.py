@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import os
 import random
 import re
 import ssl
@@ -39,13 +38,13 @@ from gotato_py import (
     UserMessage,
 )
 
+from ..effort import by_profile
 from .answers import Answer, ask, gather, local
 from .recordings import ADAPTERS, COPIED, Recording
 from .server import EVENT_STREAM, Received, Reply, Server
 
 NAMES = ("017-request-stream", "010-google-stream-usage", "043-snowflake", "008-reused-tool-call-ids")
 RECORDINGS = [next(each for each in COPIED if each.name.startswith(name)) for name in NAMES]
-PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "dev")
 GARBAGE = (
     b"\x00\xff\xfe\r\n\x1b[0m\n\n",
     b"502 Bad Gateway\n\n",
@@ -54,12 +53,12 @@ GARBAGE = (
 )
 
 each_recording = pytest.mark.parametrize("recording", RECORDINGS, ids=lambda each: each.dialect)
-pytestmark = pytest.mark.timeout(120 if PROFILE == "dev" else 3600)
+pytestmark = pytest.mark.timeout(by_profile(dev=120, ci=600, nightly=3600))
 
 
-def places(length: int, *, dev: int, ci: int = 100_000) -> list[int]:
+def places(length: int, *, dev: int, ci: int) -> list[int]:
     """Where to break a stream of this length: everywhere by night, at fewer places before; both ends are among them."""
-    most = {"dev": dev, "ci": ci}.get(PROFILE, length)
+    most = by_profile(dev=dev, ci=ci, nightly=length)
     return sorted({0, length, *range(0, length, -(-length // most))})
 
 
@@ -176,7 +175,7 @@ def decoded(recording: Recording, body: bytes) -> Answer:
 @each_recording
 def test_a_body_that_ends_at_every_byte(recording: Recording) -> None:
     """At each single byte where the body may end, reader and decoder give the whole answer or an error to retry."""
-    for place in range(len(recording.body) + 1):
+    for place in places(len(recording.body), dev=200, ci=100_000):
         judge(recording, decoded(recording, recording.body[:place]), place)
 
 
@@ -184,7 +183,7 @@ def test_a_body_that_ends_at_every_byte(recording: Recording) -> None:
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
 def test_a_connection_lost_at_any_byte(recording: Recording, fault: Callable[[], Exception | None]) -> None:
     """Closed, reset, silent or cut off under TLS: what was over is whole, all else is a connection that failed."""
-    for place in places(len(recording.body), dev=40, ci=400):
+    for place in places(len(recording.body), dev=15, ci=120):
         failure = fault()
         answer = heard(recording, recording.body[:place], fault=failure)
         judge(recording, answer, place, sure=failure is not None)
@@ -195,7 +194,7 @@ def test_a_connection_lost_at_any_byte(recording: Recording, fault: Callable[[],
 def test_a_body_shorter_than_it_said(recording: Recording) -> None:
     """A body of fewer bytes than its Content-Length is a connection that failed, wherever it ends."""
     size = {"Content-Length": str(len(recording.body) + 1)}
-    for place in places(len(recording.body), dev=40, ci=400):
+    for place in places(len(recording.body), dev=15, ci=120):
         answer = heard(recording, recording.body[:place], size)
         judge(recording, answer, place, sure=True)
         assert answer.error is None or type(answer.error) is ConnectionFailed
@@ -205,7 +204,7 @@ def test_a_body_shorter_than_it_said(recording: Recording) -> None:
 @pytest.mark.parametrize("garbage", GARBAGE, ids=range(len(GARBAGE)))
 def test_garbage_from_any_byte_on(recording: Recording, garbage: bytes) -> None:
     """What a proxy writes into a stream instead of its rest is never taken for a part of the answer."""
-    for place in places(len(recording.body), dev=40, ci=400):
+    for place in places(len(recording.body), dev=15, ci=120):
         judge(recording, heard(recording, recording.body[:place] + garbage), place)
 
 
@@ -213,7 +212,7 @@ def test_garbage_from_any_byte_on(recording: Recording, garbage: bytes) -> None:
 def test_a_changed_byte_anywhere(recording: Recording) -> None:
     """A stream with a byte that is wrong, missing or too many is an answer with one end, or a typed error."""
     body, chance = recording.body, random.Random(len(recording.body))
-    for place in places(len(body) - 1, dev=40, ci=400):
+    for place in places(len(body) - 1, dev=15, ci=120):
         stray = bytes([chance.randrange(256)])
         for rest in (stray + body[place + 1 :], body[place + 1 :], stray + body[place:]):
             answer = heard(recording, body[:place] + rest)
@@ -226,7 +225,7 @@ def test_a_changed_byte_anywhere(recording: Recording) -> None:
 def test_a_compressed_stream_broken_at_any_byte(recording: Recording, fault: str, garbage: bytes) -> None:
     """A gzip stream that ends early or goes on as garbage is judged by what could be decompressed."""
     packed = gzip.compress(recording.body, 6, mtime=0)
-    for place in places(len(packed), dev=40, ci=400):
+    for place in places(len(packed), dev=15, ci=120):
         arrived = len(zlib.decompressobj(31).decompress(packed[:place]))
         answer = heard(recording, packed[:place] + garbage, {"Content-Encoding": "gzip"}, FAULTS[fault]())
         judge(recording, answer, arrived)
@@ -253,7 +252,7 @@ def test_a_socket_cut_or_reset_at_many_bytes(recording: Recording, how: str) -> 
     current = [Reply()]
     with Server(lambda received: current[0]) as server:
         model = local(server.url, ADAPTERS[recording.dialect])
-        for place in places(len(recording.body), dev=8, ci=300):
+        for place in places(len(recording.body), dev=5, ci=60):
             for then in ("cut", "reset"):
                 current[0] = broken(recording, place, how, then)
                 judge(recording, ask(model), place, sure=then == "cut" and how in ("chunked", "length"))
@@ -272,7 +271,7 @@ def stalling(recording: Recording, **options: Any) -> Generator[tuple[Adapter, l
         place = int(found[1])
         return broken(recording, place, ("close", "chunked", "gzip")[place % 3], "stall")
 
-    chosen = places(len(recording.body), dev=12, ci=200)
+    chosen = places(len(recording.body), dev=8, ci=60)
     with Server(behave) as server, ThreadPoolExecutor(16) as pool:
         yield local(server.url, ADAPTERS[recording.dialect], **options), chosen, pool.map
 

@@ -41,6 +41,8 @@ from .transcripts import PNG, transcripts
 ORIGIN = "gemini:gemini"
 OLD, NEW = (quirks_for("https://h.example", model) for model in ("gemini-2.5-flash", "gemini-3-pro-preview"))
 NONE = "skip_thought_signature_validator"
+LARGE = '{"a": ' + "9" * 400 + ".5}"
+"""A number that no float holds."""
 
 
 def contents(*messages: Message, quirks: Quirks = OLD, origin: str = ORIGIN) -> list[dict[str, Any]]:
@@ -200,7 +202,8 @@ def test_an_answers_other_parts_are_named_or_left_out() -> None:
 
 
 @pytest.mark.parametrize(
-    "raw", ["", "null", "[1]", '"{}"', '{"a": NaN}', '{"a": 1e999}', '{"a"', '{"a":' * 100_000 + "1" + "}" * 100_000]
+    "raw",
+    [LARGE, "", "null", "[1]", '"{}"', '{"a": NaN}', '{"a": 1e999}', '{"a"', '{"a":' * 100_000 + "1" + "}" * 100_000],
 )
 def test_arguments_that_are_no_object_go_back_as_an_empty_one(raw: str) -> None:
     """Whatever a model once wrote, its turn can be sent again; nothing is repaired."""

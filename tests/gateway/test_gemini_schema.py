@@ -11,6 +11,8 @@ from hypothesis import given
 from gotato_gateway._gemini_schema import wire_schema
 from gotato_testkit import strategies as gst
 
+from ..effort import costly
+
 
 @pytest.mark.parametrize(
     ("given_schema", "sent"),
@@ -43,6 +45,7 @@ def test_names_are_no_keywords() -> None:
     assert wire_schema(schema) == schema
 
 
+@costly(4)
 @given(gst.schemas())
 def test_the_schema_that_was_given_is_left_alone(schema: dict[str, Any]) -> None:
     """The caller's schema does not change, and what is sent has none of the keywords that Gemini has no word for."""

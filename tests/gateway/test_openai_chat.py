@@ -93,7 +93,9 @@ def test_connect_takes_the_adapters_options() -> None:
     ("model", "said"),
     [
         ("gpt-5", "provider:model"),
-        ("openai:", "provider:model"),
+        ("openai:", 'behind "openai:" the name of the model is missing'),
+        ("OpenAI: ", 'behind "openai:" the name of the model is missing'),
+        ("nobody:", "provider:model"),
         (":x", "provider:model"),
         (3, "provider:model"),
         ("nobody:x", "no provider"),

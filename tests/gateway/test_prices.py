@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
 from decimal import Decimal
@@ -9,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from gotato_gateway import cost_of
-from gotato_py import Agent, AssistantMessage, Done, InvalidArgument, RunResult, RunStatus, TextDelta, Usage
+from gotato_gateway import Failover, OpenAIChat, RateLimiter, connect, cost_of, load_config
+from gotato_py import Agent, AssistantMessage, Done, InvalidArgument, Model, RunResult, RunStatus, TextDelta, Usage
 from gotato_testkit import Raise, ScriptedModel
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -94,6 +95,39 @@ def test_the_run_of_an_agent_has_a_price() -> None:
     assert cost_of(failed) == 0
 
 
+def test_the_adapters_give_results_their_cost(tmp_path: Path) -> None:
+    """Each adapter, and each model around one, prices runs by `cost_of` itself: nothing else is in the result."""
+    config = tmp_path / "config.toml"
+    config.write_text('[models.m]\nmodel = "ollama:qwen3"\noptions = { temperature = 0.5 }\n', "utf-8")
+    adapter = OpenAIChat("gpt-5", base_url="http://127.0.0.1:9/v1")
+    limiter, bare = RateLimiter(max_concurrent=1), ScriptedModel([])
+    models: list[Model] = [adapter, limiter.wrap(adapter), Failover([limiter.wrap(adapter), bare])]
+    models.append(connect("m", config=load_config(config)))
+    for model in models:
+        assert getattr(model, "cost_of", None) is cost_of
+    for model in (limiter.wrap(bare), Failover([bare])):
+        assert getattr(model, "cost_of", 0) is None
+
+
+def test_targets_that_disagree_have_no_price() -> None:
+    """A failover cannot tell who would have to price a run, where its targets price theirs in different ways."""
+    other = ScriptedModel([])
+    other.cost_of = lambda result: Decimal(1)  # type: ignore[attr-defined]  # an optional member
+    adapter = OpenAIChat("gpt-5", base_url="http://127.0.0.1:9/v1")
+    assert Failover([adapter, other]).cost_of is None
+    assert Failover([other, other]).cost_of is not None
+
+
+@pytest.mark.usefixtures("prices")
+def test_a_result_says_its_cost() -> None:
+    """`result.cost` is `cost_of(result)`, also when it has been pickled; no adapter is pickled with it."""
+    model = ScriptedModel([[TextDelta("Hello"), Done(usage=Usage(1000, 10), model="openai:gpt-5")]])
+    model.cost_of = OpenAIChat.cost_of  # type: ignore[attr-defined]  # an optional member
+    result = Agent(model).run("hi")
+    assert result.cost == cost_of(Usage(1000, 10), model="openai:gpt-5")
+    assert pickle.loads(pickle.dumps(result)).cost == result.cost
+
+
 def test_what_has_no_cost_is_refused() -> None:
     """Only tokens, answers and runs cost something."""
     with pytest.raises(InvalidArgument, match="RunResult"):
@@ -108,14 +142,16 @@ def test_the_extra_is_loaded_when_it_is_needed() -> None:
 import sys
 sys.path[:0] = {[str(ROOT / "gateway"), str(ROOT / "gotato_py")]!r}
 from gotato_gateway import cost_of
-from gotato_py import NotSupported, Usage
+from gotato_py import NotSupported, RunResult, RunStatus, Usage
 assert "genai_prices" not in sys.modules
 sys.modules["genai_prices"] = None
-try:
-    cost_of(Usage(1), model="gpt-5")
-except NotSupported as error:
-    assert "gotato-py[prices]" in str(error)
-else:
-    raise SystemExit("a price without prices")
+result = RunResult("r", RunStatus.COMPLETED, priced_by=cost_of)
+for ask in (lambda: cost_of(Usage(1), model="gpt-5"), lambda: result.cost):
+    try:
+        ask()
+    except NotSupported as error:
+        assert "pip install gotato-py[prices]" in str(error)
+    else:
+        raise SystemExit("a price without prices")
 """
     subprocess.run([sys.executable, "-W", "error", "-c", program], check=True, timeout=30)

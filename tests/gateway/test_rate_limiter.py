@@ -183,6 +183,8 @@ def test_a_run_without_the_time_ends_as_the_kernel_ends_it() -> None:
     assert agent.run("a").ok
     result = agent.run("b", timeout=10, check=False)
     assert (result.status, clock.monotonic()) == (RunStatus.DEADLINE_EXCEEDED, 0.0)
+    said = "the rate limiter has no place in time; the next attempt would have to wait 60 s"
+    assert str(result.error) == f"{said}, longer than the 10 s that are left"
 
 
 def test_a_failover_does_not_wait() -> None:

@@ -16,7 +16,7 @@ from .recordings import ALL, DATA, Recording, recorded
 from .server import Server
 
 ROOT = Path(__file__).parents[2]
-SOURCES = [ROOT / name for name in ("gotato_py", "gateway", "testkit", "cli")]
+SOURCES = [ROOT / name for name in ("gotato_py", "gateway", "session", "testkit", "cli")]
 
 
 @pytest.mark.parametrize("recording", ALL, ids=str)

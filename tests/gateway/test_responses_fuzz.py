@@ -7,6 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ..effort import costly
 from .responses_events import Event, decoded, end, event, text
 
 KINDS = [
@@ -33,6 +34,7 @@ any_events = st.builds(
 )
 
 
+@costly(2)
 @given(events=st.lists(any_events | json_values, max_size=6), ended=st.booleans())
 def test_no_json_breaks_the_decoder(events: list[Any], ended: bool) -> None:
     """Whatever a server sends, the answer ends in one Done or in a typed error."""

@@ -16,6 +16,7 @@ from gotato_gateway.quirks import quirks_for
 from gotato_py import InvalidRequest, Message, ModelOptions, ModelRequest, ReasoningPart, ToolSpec
 from gotato_testkit import strategies as gst
 
+from ..effort import costly
 from .responses_events import Event, added, decoded, done, end, event, text
 from .sdk import check, sdk
 from .transcripts import options, transcripts
@@ -41,6 +42,7 @@ def body_of(messages: list[Message], options: ModelOptions, schema: dict[str, An
     return body
 
 
+@costly(4)
 @given(messages=transcripts(sealed_parts, most=3))
 def test_any_transcript_can_be_sent(messages: list[Message]) -> None:
     """Calls have results and legal ids, nothing is empty, reasoning is sealed and followed by what it led to."""

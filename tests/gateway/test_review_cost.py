@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from types import FrameType
 
 import pytest
 
@@ -49,6 +50,32 @@ def calls_of(work: Callable[[], object]) -> int:
     finally:
         sys.setprofile(before)
     return count
+
+
+def parses_of(work: Callable[[], object]) -> int:
+    """How many JSON texts are parsed."""
+    count = 0
+
+    def note(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal count
+        count += event == "call" and frame.f_code.co_name == "decode"
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        work()
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+@pytest.mark.parametrize("dialect", ADAPTERS)
+def test_arguments_are_parsed_once_a_request(dialect: str) -> None:
+    """A call's arguments are looked at once when a request is built, not once to check and once to send them."""
+    made = ADAPTERS[dialect]._dialect
+    quirks = made.quirks("https://api.example.test", "claude-sonnet-4-5")
+    request = history(10, "call_{}")
+    assert parses_of(lambda: made.body("m", request, quirks, "")) == 10
 
 
 @pytest.mark.parametrize("dialect", ADAPTERS)

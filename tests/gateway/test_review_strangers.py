@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -18,12 +20,13 @@ from gotato_py import (
     ModelOptions,
     ModelRequest,
     Overloaded,
+    QuotaExhausted,
     RateLimited,
     UserMessage,
 )
 
 from .answers import ask, local
-from .dialects import STREAMS
+from .dialects import BEGINNINGS, STREAMS
 from .recordings import ADAPTERS
 from .server import HELLO, Reply, Server
 
@@ -42,10 +45,47 @@ def test_json_that_is_no_answer(dialect: str, body: bytes) -> None:
 
 @each_dialect
 @pytest.mark.parametrize("body", [b"", b"Ollama is running", b"null", b"123", b'"hi"', b'data: {"hello":1}\n\n'])
-def test_a_body_without_an_answer(dialect: str, body: bytes) -> None:
-    """A body that says nothing, or nothing of the dialect, ends as a stream that was cut off."""
-    with Server(Reply([body] if body else [])) as server:
-        assert type(ask(local(server.url, ADAPTERS[dialect])).error) is ConnectionFailed
+@pytest.mark.parametrize("kind", ["text/plain; charset=utf-8", "", "text/<b>", "text/sk-test-0123456789"])
+def test_a_body_without_an_answer(dialect: str, body: bytes, kind: str) -> None:
+    """A body that says nothing, or nothing of the dialect, is told by its Content-Type, not by what it says."""
+    with Server(Reply([body] if body else [], headers={"Content-Type": kind})) as server:
+        error = ask(local(server.url, ADAPTERS[dialect])).error
+    assert type(error) is ConnectionFailed
+    assert error.status == 200
+    assert "check base_url" in str(error)
+    assert ("text/plain" if "plain" in kind else "text/" if "sk-" in kind else "without a Content-Type") in str(error)
+    assert not any(secret in str(error) for secret in ("Ollama", "hello", "0123456789", "<b>"))
+
+
+@each_dialect
+@pytest.mark.parametrize("other", ADAPTERS)
+def test_a_stream_of_another_dialect(dialect: str, other: str) -> None:
+    """It says that the server speaks another dialect; one of the own dialect that ends too early was cut off."""
+    with Server(Reply(BEGINNINGS[other]("a private word"))) as server:
+        error = ask(local(server.url, ADAPTERS[dialect])).error
+    assert type(error) is ConnectionFailed
+    assert ("cut off" if dialect == other else "text/event-stream that holds no answer of this dialect") in str(error)
+    assert "private" not in str(error)
+
+
+@each_dialect
+@pytest.mark.parametrize(
+    "body", [b'{"choices": [{"message": {"content": "a private word', b'{"a": "private"}\n{"b": 1}']
+)
+def test_json_that_is_not_whole(dialect: str, body: bytes) -> None:
+    """An answer in one piece that was cut off, or lines of JSON from another API, are not quoted."""
+    with Server(Reply([body], headers={"Content-Type": "application/json"})) as server:
+        error = ask(local(server.url, ADAPTERS[dialect])).error
+    assert type(error) is ConnectionFailed
+    assert "base_url" in str(error)
+    assert "private" not in str(error)
+
+
+def test_an_error_in_lines_of_json_keeps_its_kind() -> None:
+    """What is no JSON as a whole is searched for the words of an error."""
+    body = b'{"error": {"message": "your credit balance is too low"}}\n{}'
+    with Server(Reply([body], headers={"Content-Type": "application/json"})) as server:
+        assert type(ask(local(server.url)).error) is QuotaExhausted
 
 
 def test_a_login_page_is_no_error_of_the_provider() -> None:
@@ -69,6 +109,47 @@ def test_a_proxy_whose_name_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     error = ask(local("https://api.example.test/v1")).error
     assert str(error) == "the proxy on the way to api.example.test refused or failed"
     assert "pr0xypass" not in repr(error.cause if error else "")
+
+
+@pytest.mark.parametrize(
+    ("proxy", "said"),
+    [
+        ("http://", "has no host"),
+        (":8080", "has no host"),
+        ("http://user:pr0xypass@:80", "has no host"),
+        ("ftp://proxy.test:1", "no proxy here has"),
+        ("socks5://proxy.test:1", "requests[socks]"),
+    ],
+)
+def test_the_url_of_a_proxy_is_wrong(proxy: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is told where the proxy is set; its password is not told, and trying again is no use."""
+    if said == "requests[socks]" and find_spec("socks"):
+        pytest.skip("the package is there")
+    for name in ("http_proxy", "https_proxy"):
+        monkeypatch.setenv(name, proxy)
+    for scheme in ("http", "https"):
+        error = ask(local(f"{scheme}://api.example.test/v1")).error
+        assert type(error) is ConnectionFailed
+        assert not error.retryable
+        assert said in str(error)
+        assert "pr0xypass" not in f"{error}{error.cause}"
+
+
+def test_no_thread_to_connect_with() -> None:
+    """A system that gives no thread is a connection that failed, which may work later."""
+    before = threading.stack_size()
+    with Server(Reply(HELLO)) as server:
+        model = local(server.url)
+        threading.stack_size(2**46)  # more than there is
+        try:
+            error = ask(model).error
+        finally:
+            threading.stack_size(before)
+        assert type(error) is ConnectionFailed
+        assert error.retryable
+        assert "thread" in str(error)
+        assert not server.received
+        assert ask(model).text == "Hello"
 
 
 def test_certificates_that_are_not_there(monkeypatch: pytest.MonkeyPatch) -> None:

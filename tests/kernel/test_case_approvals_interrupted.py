@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import Any
 
@@ -11,12 +10,13 @@ import pytest
 from gotato_py import AssistantMessage, Message, RunStatus
 from gotato_testkit import say
 
+from ..effort import by_profile
 from .interrupts import LineInterrupt
 from .laws_of_waiting import YES, assert_invariants, assert_laws, waits_for
 from .stage import Stage
 from .test_case_approvals_cut_off import set_up
 
-STEP = {"dev": 19, "ci": 7}.get(os.environ.get("HYPOTHESIS_PROFILE", "dev"), 1)
+STEP = by_profile(dev=37, ci=11, nightly=1)
 """Every how many lines a run is interrupted; at each of them but in the profile for every day."""
 
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
-
 from gotato_py import Compaction, Hooks, MemoryTranscript, TurnView, UserMessage
 from gotato_testkit import call, say
 
+from ..effort import by_profile
 from .interrupts import LineInterrupt
 from .laws import assert_laws
 from .laws_of_waiting import YES, asks
 from .stage import Stage
 from .test_case_points_compact import compacting, last, told, work
 
-STEP = {"dev": 19, "ci": 7}.get(os.environ.get("HYPOTHESIS_PROFILE", "dev"), 1)
+STEP = by_profile(dev=37, ci=11, nightly=1)
 """Every how many lines a run is interrupted; at each of them but in the profile for every day."""
 
 

@@ -6,7 +6,6 @@ did not complete; or the call raises `NotRunning`, and the message is nowhere.
 
 from __future__ import annotations
 
-import os
 import random
 import sys
 from collections import Counter
@@ -24,6 +23,7 @@ from gotato_py import Accept, Hooks, MemoryTranscript, Message, Scope, SystemClo
 from gotato_py.transcript import MessageView
 from gotato_testkit import say
 
+from ..effort import by_profile
 from .callers import CALLS, Caller, Elsewhere, Scene
 from .hosts import PATIENCE_S
 from .last_lines import LastLines
@@ -31,11 +31,10 @@ from .laws import assert_laws
 from .stage import Stage
 
 M = TypeVar("M", bound=Message)
-EVERY_DAY = os.environ.get("HYPOTHESIS_PROFILE", "dev") == "dev"
-STEP = 5 if EVERY_DAY else 1
+STEP = by_profile(dev=11, ci=2, nightly=1)
 """Every which line is tried."""
-AT_RANDOM = 300 if EVERY_DAY else 3_000
-"""How many interleavings of real threads are tried, beside those line by line: more than ten thousand in all."""
+AT_RANDOM = by_profile(dev=100, ci=1_000, nightly=3_000)
+"""How many interleavings of real threads are tried, beside those line by line: by night over ten thousand in all."""
 
 
 Do = Callable[[Callable[[], object]], object]

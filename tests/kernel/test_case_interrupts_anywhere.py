@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import time
 import warnings
@@ -13,16 +12,19 @@ import pytest
 from gotato_py import Event, Hooks, Limits, Overloaded, RetryPolicy, ToolContext
 from gotato_testkit import ManualClock, Raise, Step, call, say, think
 
+from ..effort import by_profile
 from .interrupts import LineInterrupt, interrupted
 from .laws import assert_laws
 from .stage import Stage
 
-POINTS = 125
+POINTS = by_profile(dev=40, ci=100, nightly=125)
 """Random moments for each of the four ways to be interrupted by a real signal."""
 
 
-QUARTERS = range({"dev": 1, "ci": 2}.get(os.environ.get("HYPOTHESIS_PROFILE", "dev"), 4))
-"""Which quarters of the kernel's lines are tried: all but in the profile for every day."""
+TWELFTHS = range(by_profile(dev=1, ci=3, nightly=12))
+"""Which twelfths of the kernel's lines are tried."""
+BYTECODES = by_profile(dev=5, ci=1, nightly=1)
+"""Every which bytecode of the loop is tried."""
 
 
 class SoftTimeLimit(Exception):  # named as task queues name theirs
@@ -128,7 +130,7 @@ def test_c33_by_real_signals(go: Callable[[Stage], object], twice: bool) -> None
     assert hits > POINTS / 4
 
 
-@pytest.mark.parametrize("quarter", QUARTERS)
+@pytest.mark.parametrize("twelfth", TWELFTHS)
 @pytest.mark.parametrize(
     ("make", "go", "kind", "step"),
     [
@@ -140,19 +142,19 @@ def test_c33_by_real_signals(go: Callable[[Stage], object], twice: bool) -> None
     ],
 )
 def test_c33_at_the_lines_of_the_kernel(
-    make: Callable[[], Stage], go: Callable[[Stage], object], kind: type[BaseException], step: int, quarter: int
+    make: Callable[[], Stage], go: Callable[[Stage], object], kind: type[BaseException], step: int, twelfth: int
 ) -> None:
     """Before any line that a run executes an interrupt comes out as it is, and the next run closes what it left open.
 
     No line is excepted: an event is told once, and what was committed is told, wherever the interrupt came.
     """
-    assert_every(make, go, lambda number: LineInterrupt(number, kind), range(1 + quarter * step, 100_000, 4 * step))
+    assert_every(make, go, lambda number: LineInterrupt(number, kind), range(1 + twelfth * step, 100_000, 12 * step))
 
 
 @pytest.mark.parametrize("go", [run_of, stream_of])
 def test_c33_at_every_bytecode_of_the_loop(go: Callable[[Stage], object]) -> None:
     """An interrupt that comes while an event is handed out, between one generator and the next, is not lost either."""
-    assert_every(smooth, go, lambda number: LineInterrupt(number, opcodes_of="_loop.py"), range(1, 100_000))
+    assert_every(smooth, go, lambda number: LineInterrupt(number, opcodes_of="_loop.py"), range(1, 100_000, BYTECODES))
 
 
 def assert_every(

@@ -30,6 +30,7 @@ from gotato_py import (
 )
 from gotato_testkit import Do, ManualClock, Raise, Stall, call, say, think
 
+from ..effort import costly
 from .laws import assert_invariants, assert_laws
 from .stage import Stage
 
@@ -172,6 +173,7 @@ LEFT_OPEN = {name for name in SITUATIONS if "dropped" in name}
 """What leaves its run to be closed by the next entry."""
 
 
+@costly(3)
 @given(st.lists(st.sampled_from(sorted(SITUATIONS)), min_size=1, max_size=10))
 def test_c26_any_order(names: list[str]) -> None:
     """After any sequence of runs the six invariants hold, in the middle of it too."""

@@ -19,6 +19,7 @@ from gotato_py import (
     RunStatus,
     SessionCompacted,
     TurnView,
+    Usage,
     UserMessage,
 )
 from gotato_testkit import Raise, ScriptedModel, call, say
@@ -234,3 +235,17 @@ class TestBeforeTurn:
         assert stage.run("third").text == "Two."
         assert stage.asked[-1] == ["U What happened before 0.", "A One. end_turn", "U third"]
         assert_laws(stage)
+
+
+def test_what_a_summary_cost_is_the_runs() -> None:
+    """The tokens of a compaction count into the run's usage, wherever in the run it was made."""
+
+    def summarise(view: TurnView) -> None:
+        if view.messages:
+            cost = Compaction(UserMessage("So far."), view.messages[-1].id, usage=Usage(40, 2))
+            view.transcript.replace(cost)  # type: ignore[attr-defined]
+
+    stage = Stage(say("One."), say("Two."), extensions=[Hooks(before_run=summarise)])
+    assert stage.run("first").usage == Usage()
+    assert stage.run("second").usage == Usage(40, 2)
+    assert_laws(stage)

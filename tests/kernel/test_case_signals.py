@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import threading
 import time
@@ -29,6 +28,7 @@ from gotato_py import (
 )
 from gotato_testkit import Do, FakeTool, Raise, Stall, call, say
 
+from ..effort import by_profile
 from .controls import on
 from .hosts import PATIENCE_S, Host
 from .last_lines import LastLines
@@ -36,7 +36,8 @@ from .laws import assert_laws
 from .stage import Stage
 from .workers import Hanging
 
-EVERY_DAY = os.environ.get("HYPOTHESIS_PROFILE", "dev") == "dev"
+STEP = by_profile(dev=131, ci=31, nightly=1)
+"""Every which line is tried."""
 AT_ONCE_S = 1.0
 """Seconds from the signal to the end of the wait: it takes some milliseconds, on a machine that does nothing else."""
 
@@ -239,7 +240,7 @@ def test_a_handler_may_call_anything_at_any_line(name: str, streaming: bool) -> 
     """Before any line of a run a handler may call any method: that comes back, and so does the run; all laws hold."""
     number = 1
     while True:
-        number += 67 if EVERY_DAY else 19
+        number += STEP
         acts: dict[int, Callable[[], object]] = {}
         stage = Stage(call("a"), say("Done."), say("And."), say("So."), tools=[FakeTool("a", "a")])
         acts[number] = partial(ACTS[name], stage.agent)

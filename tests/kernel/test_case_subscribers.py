@@ -24,13 +24,14 @@ from gotato_py import (
 )
 from gotato_testkit import Do, FakeTool, ScriptedModel, call, say
 
+from ..effort import by_profile
 from .callers import Elsewhere
 from .hosts import PATIENCE_S, Host, in_thread
 from .last_lines import LastLines
 from .laws import assert_laws
 from .stage import Stage
 
-STEP = 11 if os.environ.get("HYPOTHESIS_PROFILE", "dev") == "dev" else 2
+STEP = by_profile(dev=23, ci=3, nightly=1)
 """Every which line is tried."""
 STEPS = (say("On it. ") + call("a"), say("Done."))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
 import time
 from collections import Counter
 from itertools import groupby
@@ -25,6 +24,7 @@ from gotato_py import (
 )
 from gotato_testkit import Do, EchoModel, FakeTool, ScriptedModel, Stall, call, say
 
+from ..effort import by_profile
 from .controls import on
 from .hosts import PATIENCE_S, Host, in_thread
 from .last_lines import LastLines
@@ -32,7 +32,7 @@ from .laws import assert_laws
 from .stage import Stage
 from .test_case_subscribers import At, assert_one_run, read
 
-STEP = 5 if os.environ.get("HYPOTHESIS_PROFILE", "dev") == "dev" else 1
+STEP = by_profile(dev=11, ci=2, nightly=1)
 """Every which line is interrupted."""
 AT_ONCE_S = 2.0
 """Far below what `close` waits for a run that does not end."""

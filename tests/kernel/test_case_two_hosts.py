@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from functools import partial
@@ -13,14 +12,16 @@ import pytest
 from gotato_py import AgentClosed, Busy, Event, EventStream, Limits, RunResult, RunStatus, TextDelta, UserMessage
 from gotato_testkit import Do, FakeTool, Stall, call, say
 
+from ..effort import by_profile
 from .callers import Elsewhere
 from .hosts import PATIENCE_S, Host
 from .last_lines import LastLines
 from .laws import assert_invariants, assert_laws
 from .stage import Stage
 
-EVERY_DAY = os.environ.get("HYPOTHESIS_PROFILE", "dev") == "dev"
-ROUNDS = 100 if EVERY_DAY else 1_000
+STEP = by_profile(dev=101, ci=31, nightly=1)
+"""Every which line is tried."""
+ROUNDS = by_profile(dev=50, ci=300, nightly=1_000)
 AT_ONCE_S = 2.0
 """Far below what `close` waits for a run that does not end."""
 
@@ -179,7 +180,7 @@ class TestC32OneCloses:
         number, statuses = 1, set[str]()
         with Elsewhere() as thread:
             while True:
-                number += 61 if EVERY_DAY else 17
+                number += STEP
                 stage = Stage(call("a"), say("Done."), tools=[FakeTool("a", "a")], limits=Limits(max_parallel_tools=2))
                 stream = stage.agent.subscribe()
                 lines = LastLines({number: partial(thread.begin, stage.agent.close)})

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
 from gotato_py import (
+    Agent,
     Cancelled,
     ConnectionFailed,
     DeadlineExceeded,
@@ -13,7 +16,10 @@ from gotato_py import (
     InvalidRequest,
     ModelProtocolError,
     ModelRequest,
+    Overloaded,
+    RateLimited,
     RetryPolicy,
+    RunFailed,
     Scope,
     ToolMessage,
     ToolResult,
@@ -48,6 +54,31 @@ def test_errors_are_raised() -> None:
         collect(ScriptedModel([Raise(InvalidRequest("no"))]), REQUEST)
     with pytest.raises(ModelProtocolError):
         collect(ScriptedModel([say("x")[:-1]]), REQUEST, retry=RetryPolicy(max_attempts=1))
+
+
+def test_an_error_after_retries_counts_the_attempts() -> None:
+    """The error of the last attempt says how many there were, keeps its facts and cause, and is no model's own object;
+    one of the first attempt is raised as it is."""
+    cause = ValueError("why")
+    error = RateLimited("slow down", retry_after=0.1, status=429, provider="p", cause=cause)
+    with pytest.raises(RateLimited) as caught:
+        collect(ScriptedModel([Raise(error)] * 3), REQUEST, Scope(clock=ManualClock()))
+    told = caught.value
+    assert str(told) == "slow down (after 3 attempts)"
+    assert (told.retry_after, told.status, told.provider, told.retryable) == (0.1, 429, "p", True)
+    assert told.cause is told.__cause__ is cause
+    assert str(pickle.loads(pickle.dumps(told))) == str(told)
+    assert str(error) == "slow down"
+    with pytest.raises(RateLimited) as caught:
+        collect(ScriptedModel([Raise(error)]), REQUEST, retry=RetryPolicy(max_attempts=1))
+    assert caught.value is error
+
+
+def test_a_run_that_failed_counts_the_attempts() -> None:
+    """A run's error says it too; so does one that is not retried, where others were before it."""
+    agent = Agent(ScriptedModel([Raise(Overloaded()), Raise(InvalidRequest("no such model"))]), clock=ManualClock())
+    with pytest.raises(RunFailed, match=r"no such model \(after 2 attempts\)"):
+        agent.run("Hi")
 
 
 def test_silence() -> None:

@@ -80,6 +80,30 @@ def test_the_prefix_hash_follows_the_system_text() -> None:
     assert built == public
 
 
+class NowAndThen:
+    """A builder that shows every message in odd turns, and in even ones those from the second on in another form."""
+
+    def build(self, view: TurnView) -> ModelContext:
+        """The system text stays the same."""
+        shown = view.messages if view.turn % 2 else [UserMessage("In other words."), *view.messages[1:]]
+        return ModelContext("always", shown)
+
+
+def test_the_prefix_hash_follows_the_messages_that_a_builder_shows() -> None:
+    """What a builder shows instead has a hash of its own, and what it shows unchanged the one that it always had."""
+    built: list[str] = []
+
+    def observe(event: object) -> None:
+        if isinstance(event, ContextBuilt):
+            built.append(event.prefix_hash)
+
+    model = ScriptedModel([call("pay"), call("pay"), call("pay"), call("pay"), say("done")])
+    hooks = Hooks(observe=observe)
+    Agent(model, tools=[FakeTool("pay", "ok")], context_builder=NowAndThen(), extensions=[hooks]).run("go")
+    public = [assemble_request(ModelContext(each.system, each.messages), each.tools)[1] for each in model.requests]
+    assert built == public
+
+
 class Slip:
     """A builder that makes its context wrongly."""
 

@@ -42,6 +42,7 @@ from gotato_py.message_json import (
     usage_to_dict,
 )
 
+from ..effort import costly
 from . import strategies as sts
 
 
@@ -49,7 +50,7 @@ def everything(held: Any) -> Any:
     """All fields of a value, deeply, those that take no part in == too."""
     if isinstance(held, tuple | list):
         return [everything(each) for each in held]
-    names = getattr(type(held), "__value_fields__", None)
+    names = getattr(type(held), "_value_fields", None)
     if names is None:
         return held if not isinstance(held, float | bool) else repr(held)
     return type(held).__name__, {name: everything(getattr(held, name)) for name in names}
@@ -71,6 +72,7 @@ def test_the_form_is_stable(message: Message) -> None:
     assert json.dumps(message_to_dict(message_from_dict(data))) == json.dumps(data)
 
 
+@costly(2)
 @given(st.data())
 def test_pieces_round_trip(data: st.DataObject) -> None:
     """Parts, calls, results and usage have the same two ways as messages."""

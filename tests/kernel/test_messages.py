@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from gotato_py import (
     AssistantMessage,
     AudioPart,
+    Done,
     FilePart,
     ImagePart,
     InvalidArgument,
@@ -218,7 +219,19 @@ def test_enums_equal_their_text() -> None:
     for bad in ("bored", 5, None, ["end_turn"], "MAX_TOKENS"):
         with pytest.raises(InvalidArgument, match=r"^AssistantMessage\.stop_reason must be one of end_turn, "):
             AssistantMessage(stop_reason=bad)
+    assert Done(stop_reason="max_tokens") == Done(StopReason.MAX_TOKENS)
     assert {reason.name.lower() for reason in StopReason} == {reason.value for reason in StopReason}
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [("bored", "none, not 'bored'"), ("tell nobody", "none, not a str of 11 characters"), (5, "none, not int")],
+)
+def test_a_wrong_word_is_named(given: Any, said: str) -> None:
+    """A word that is no member is named in the error; any other text may be a prompt, and only its length is told."""
+    with pytest.raises(InvalidArgument) as caught:
+        Done(stop_reason=given)
+    assert str(caught.value).endswith(said)
 
 
 @given(sts.usages, sts.usages)

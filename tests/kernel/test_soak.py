@@ -34,10 +34,12 @@ from gotato_py import (
     check_messages,
 )
 
-RUNS = int(os.environ.get("GOTATO_SOAK", "100"))
+from ..effort import by_profile
+
+RUNS = int(os.environ.get("GOTATO_SOAK", by_profile(dev=20, ci=100, nightly=1_000)))
 """Runs of each agent."""
-AGENTS, THREADS = 100, 8
-ROUNDS = 1_000
+AGENTS, THREADS = by_profile(dev=25, ci=100, nightly=100), 8
+ROUNDS = by_profile(dev=200, ci=1_000, nightly=1_000)
 
 
 class Parrot:
@@ -113,7 +115,7 @@ def soak(runs: int) -> None:
 
 
 def test_many_agents_on_many_threads_are_exact() -> None:
-    """A hundred agents on eight threads: every run of each is in its transcript, exactly, and no thread is left."""
+    """Many agents on eight threads: every run of each is in its transcript, exactly, and no thread is left."""
     before = threading.active_count()
     soak(RUNS)
     assert threading.active_count() == before
@@ -153,8 +155,8 @@ def test_one_agent_forgets_its_runs() -> None:
         return size // messages
 
     held(20)
-    few, many = held(200), held(800)
-    assert many < few * 1.25 + 64, f"{few} bytes a message after 200 runs, {many} after 800"
+    few, many = held(100), held(400)
+    assert many < few * 1.25 + 64, f"{few} bytes a message after 100 runs, {many} after 400"
 
 
 def test_of_two_runs_at_once_exactly_one_has_the_agent() -> None:

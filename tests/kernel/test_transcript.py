@@ -37,6 +37,7 @@ from gotato_py import (
 from gotato_py.transcript import MessageView
 from gotato_testkit import FakeTool, ScriptedModel, call, say
 
+from ..effort import costly
 from . import strategies as sts
 from .test_message_json import everything
 from .test_record_json import waiting_calls
@@ -63,6 +64,7 @@ def summary(text: str = "so far", **more: Any) -> UserMessage:
 bounds = st.none() | st.integers(-7, 7)
 
 
+@costly(4)
 @given(st.lists(sts.user_messages, max_size=5), st.lists(sts.user_messages, max_size=3), bounds, bounds, st.data())
 def test_a_view_is_like_the_tuple_of_its_messages(
     held: list[Message], later: list[Message], start: int | None, stop: int | None, data: st.DataObject
@@ -106,6 +108,7 @@ def test_a_view_has_no_hash_and_pickles_as_a_tuple() -> None:
 # ---- the transcript in memory
 
 
+@costly(4)
 @given(st.lists(sts.messages, max_size=6), st.integers(0, 6))
 def test_what_is_appended_is_kept(messages: list[Message], split: int) -> None:
     """Messages given at once or appended are the same history; each has an id, and earlier views stay."""
@@ -171,6 +174,7 @@ def test_runs_leave_no_record() -> None:
 # ---- to another process and back
 
 
+@costly(4)
 @given(
     st.lists(sts.messages, max_size=4),
     st.sets(sts.clean_text, max_size=3),

@@ -7,6 +7,7 @@ import importlib
 import inspect
 import pickle
 import pkgutil
+import pydoc
 import sys
 import threading
 from collections.abc import Mapping
@@ -44,7 +45,7 @@ def value_classes() -> list[Any]:
     for info in pkgutil.iter_modules(gotato_py.__path__):
         module = importlib.import_module(f"gotato_py.{info.name}")
         classes = [each for each in vars(module).values() if isinstance(each, type)]
-        found += [each for each in classes if "__value_fields__" in vars(each) and each.__module__ == module.__name__]
+        found += [each for each in classes if "_value_fields" in vars(each) and each.__module__ == module.__name__]
     return sorted(found, key=lambda kind: kind.__name__)
 
 
@@ -89,7 +90,7 @@ class Odd:
 
 def first(kind: Any, name: str) -> Any:
     """A value for the field."""
-    return SAMPLES.get(kind.__value_types__[name], (UNKNOWN, UNKNOWN))[0]
+    return SAMPLES.get(kind._value_types[name], (UNKNOWN, UNKNOWN))[0]
 
 
 def needed(kind: Any) -> dict[str, Any]:
@@ -111,8 +112,8 @@ def checked_fields() -> list[tuple[Any, str]]:
     return [
         (kind, name)
         for kind in KINDS
-        for name, spec in kind.__value_fields__.items()
-        if spec.check is not None or kind.__value_types__[name].removesuffix(" | None") in plain
+        for name, spec in kind._value_fields.items()
+        if spec.check is not None or kind._value_types[name].removesuffix(" | None") in plain
     ]
 
 
@@ -129,7 +130,7 @@ WRONG: Mapping[str, list[Any]] = {
 @pytest.mark.parametrize(("kind", "name"), checked_fields(), ids=lambda each: getattr(each, "__name__", each))
 def test_a_wrong_type_is_told_by_its_argument(kind: Any, name: str) -> None:
     """Each checked field refuses what it cannot hold, names itself and quotes nothing."""
-    annotation = kind.__value_types__[name].removesuffix(" | None")
+    annotation = kind._value_types[name].removesuffix(" | None")
     for wrong in WRONG.get(annotation, [Odd()]):
         with pytest.raises(InvalidArgument) as caught:
             kind(**{**needed(kind), name: wrong})
@@ -142,7 +143,7 @@ def test_a_wrong_type_is_told_by_its_argument(kind: Any, name: str) -> None:
 def test_a_value_is_frozen(kind: Any) -> None:
     """No attribute can be set, added or deleted, and there is no dict to reach around that."""
     held = sample(kind)
-    for name in [*kind.__value_fields__, "another"]:
+    for name in [*kind._value_fields, "another"]:
         with pytest.raises(AttributeError, match=f"^{kind.__name__}.{name} cannot be changed"):
             setattr(held, name, 1)
         with pytest.raises(AttributeError, match="cannot be changed"):
@@ -167,10 +168,10 @@ def test_equal_values_have_equal_hashes(kind: Any) -> None:
 def test_a_changed_field_makes_another_value(kind: Any) -> None:
     """Each compared field decides about ==; the others, `id`, `metadata` and `extra` among them, do not."""
     held = sample(kind)
-    for name, spec in kind.__value_fields__.items():
+    for name, spec in kind._value_fields.items():
         if kind.__name__ in ONE_SOURCE and name in ("data", "url"):
             continue
-        for other in SAMPLES.get(kind.__value_types__[name], ()):
+        for other in SAMPLES.get(kind._value_types[name], ()):
             changed = replace(held, **{name: other})
             if getattr(changed, name) != getattr(held, name):
                 assert (changed == held) == (not spec.compare)
@@ -184,7 +185,7 @@ def test_a_value_pickles_and_copies(kind: Any) -> None:
     for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
         again = pickle.loads(pickle.dumps(held, protocol))
         assert type(again) is kind
-        assert all(getattr(again, name) == getattr(held, name) for name in kind.__value_fields__)
+        assert all(getattr(again, name) == getattr(held, name) for name in kind._value_fields)
     assert copy.copy(held) is held
     assert copy.deepcopy(held) == held
 
@@ -205,7 +206,7 @@ def test_a_value_can_be_replaced(kind: Any) -> None:
 def test_a_signature_tells_the_fields(kind: Any) -> None:
     """`inspect.signature` has each field in its place, with its default."""
     parameters = inspect.signature(kind).parameters
-    fields = kind.__value_fields__
+    fields = kind._value_fields
     assert list(parameters) == sorted(fields, key=lambda name: fields[name].kw_only)
     positional = [name for name, each in parameters.items() if each.kind is each.POSITIONAL_OR_KEYWORD]
     assert tuple(positional) == kind.__match_args__
@@ -231,6 +232,15 @@ def test_a_value_class_documents_itself(kind: Any) -> None:
     assert kind.__doc__
     with pytest.raises(TypeError):
         kind(**needed(kind), nothing=1)
+
+
+@pytest.mark.parametrize("kind", [gotato_py.Approve, gotato_py.Done])
+def test_help_shows_no_machinery(kind: Any) -> None:
+    """`help` of a value class tells of its fields and methods, and nothing of how it is made."""
+    sample(kind)  # from now on it has a draft
+    shown = pydoc.plain(pydoc.render_doc(kind))
+    assert all(name in shown for name in inspect.signature(kind).parameters)
+    assert "_value_" not in shown
 
 
 def test_reprs_are_made_for_reading() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import signal
 import threading
@@ -26,6 +25,7 @@ from gotato_py import (
 )
 from gotato_testkit import FakeTool, Stall, say
 
+from ..effort import by_profile
 from .interrupts import LineInterrupt, interrupted
 from .laws import assert_laws
 from .stage import Stage
@@ -34,7 +34,7 @@ from .workers import PATIENCE_S, Hanging, InOrder, batch, failing, fine, on_alar
 THREE = Limits(max_parallel_tools=3)
 MOMENTS = 200
 """Random moments, half of them for each of the two ways to run."""
-STEP = 37 if os.environ.get("HYPOTHESIS_PROFILE", "dev") == "dev" else 5
+STEP = by_profile(dev=53, ci=11, nightly=1)
 """Every how many lines of the kernel an interrupt is tried."""
 
 
