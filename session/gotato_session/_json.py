@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 from gotato_py import InvalidArgument
 
-from ._rules import a_text, wrong
+from ._arguments import a_text, wrong
 
 _encode = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode
+
+
+def is_object(given: object) -> TypeGuard[dict[str, Any]]:  # Any: JSON values
+    """Whether it is a JSON object, as `json.loads` makes it."""
+    return isinstance(given, dict)
+
+
+def is_list(given: object) -> TypeGuard[list[Any]]:  # Any: JSON values
+    """Whether it is a JSON array, as `json.loads` makes it."""
+    return isinstance(given, list)
 
 
 def json_text(where: str, given: object) -> str:

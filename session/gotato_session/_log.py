@@ -1,68 +1,159 @@
-"""The log of a session: its entries, and the state that follows from them.
+"""The log of a session: its commits, and the state that follows from them.
 
-The entries are the truth. Adding one is one atomic step, `dict.setdefault` under its number: whoever comes second, in
-another thread or in a signal handler, looks again at what is there now. An interrupt before that step leaves nothing,
-one after it leaves a state that is behind, which whoever looks next makes anew. So there is no lock that an interrupt
-could leave held, a signal handler wait for, or a fork inherit.
+The commits are the truth. In memory, adding one is one atomic step, `dict.setdefault` under its number. An interrupt
+before that step leaves nothing, one after it leaves a state that is behind, which whoever looks next makes anew.
+Readers take no lock.
+
+With a journal, a commit is stored first, then added. Writers take turns: another thread waits for the disk, a signal
+handler that comes into the middle of a commit of its own thread is refused. An interrupt in that middle leaves open
+whether the commit was stored; whoever looks next asks the journal. Both locks are taken by `with` alone: Python lets no
+signal in between the taking and the block.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
+from threading import Lock, RLock
 from typing import TypeVar
 
-from gotato_py import ForkedProcess, InvalidState
+from gotato_py import Cancelled, Clock, DeadlineExceeded, ForkedProcess, GotatoError, InvalidState, StoreFailure
 
 from ._entries import Entry
+from ._entry_json import entry_to_dict
+from ._rules import Entries, check_place
 from ._state import State
+from .journal import Journal
 
-E = TypeVar("E", bound=Entry)
 T = TypeVar("T")
+Build = Callable[[State, float], Entries]
+"""Makes the entries of a commit from the state and the time; none where nothing is to be done. It changes nothing
+itself: it is asked again if another commit came first."""
 
 
 class Log:
-    """An append-only list of entries, safe to use from any thread and from signal handlers."""
+    """An append-only list of commits, safe to use from any thread."""
 
-    __slots__ = ("_entries", "_metadata", "_name", "_pid", "_state", "closed")
+    __slots__ = (
+        "_base", "_clock", "_commits", "_name", "_pending", "_pid", "_state", "_storing", "_turn", "closed", "journal",
+        "read_only",
+    )  # fmt: skip
 
-    def __init__(self, name: str, metadata: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        name: str,
+        base: Callable[[], State],
+        clock: Clock,
+        journal: Journal | None = None,
+        *,
+        state: State | None = None,
+    ) -> None:
+        """`base()` makes the state before the first commit; `state` is that state, where it is at hand."""
         self.closed: bool = False
+        self.read_only: bool = False
+        self.journal: Journal | None = journal
         self._name = name
-        self._metadata = metadata
-        self._entries: dict[int, Entry] = {}  # by number, from 1
-        self._state = State(metadata)
+        self._base = base
+        self._clock = clock
+        self._commits: dict[int, Entries] = {}  # by number
+        self._pending: Entries = ()  # what is being stored
+        self._state = base() if state is None else state
         self._pid = os.getpid()
+        self._turn = RLock()  # of the writer
+        self._storing = Lock()  # held between the beginning and the end of a commit to the journal
+
+    def load(self, entries: Iterable[Entry]) -> None:
+        """Adds what the journal held when it was opened."""
+        for entry in entries:
+            commit = (entry,)
+            state = self._state
+            self._commits[state.applied + 1] = commit
+            state.take(commit)
 
     def check_writable(self, operation: str) -> None:
-        """Raises `ForkedProcess` in a forked child and `InvalidState` once `closed`."""
+        """Raises `ForkedProcess` in a forked child and `InvalidState` once `closed` or where it is read-only."""
         if os.getpid() != self._pid:
-            text = f"{self._name} belongs to the process that made it, and this is a fork of that; make one here"
+            text = f"{self._name} belongs to the process that opened it, and this is a fork of that; open one here"
             raise ForkedProcess(text, operation=operation)
         if self.closed:
             raise InvalidState(f"{self._name} is closed", operation=operation)
+        if self.read_only:
+            raise InvalidState(f"{self._name} was opened read-only", operation=operation)
 
-    def commit(self, operation: str, build: Callable[[State, int], E | None]) -> E | None:
-        """Adds the entry that `build(state, seq)` makes; None where it makes none. What it raises changes nothing.
+    def commit(self, operation: str, build: Build) -> Entries:
+        """Adds the entries that `build(state, time)` makes, and returns them. What it raises changes nothing.
 
-        `build` must change nothing itself: it is asked again if another entry came first.
+        Raises `StoreFailure` where they could not be stored.
         """
         self.check_writable(operation)
+        if self.journal is None:
+            return self._add_built(build)
+        with self._turn:
+            if self._storing.locked():  # by an outer frame of this very thread
+                text = f"{self._name} is in the middle of a commit: a signal handler cannot write to it"
+                raise InvalidState(text, operation=operation)
+            try:
+                with self._storing:
+                    self.check_writable(operation)
+                    self._settle()
+                    return self._store_built(operation, self.journal, build)
+            finally:
+                if self.closed:  # by a signal handler, which could not let the journal go
+                    self.journal.close()
+
+    def _add_built(self, build: Build) -> Entries:
         while True:
             state = self.state
-            seq = state.applied + 1
-            entry = build(state, seq)
-            if entry is None:
-                return None
-            if self._entries.setdefault(seq, entry) is entry:  # from here on it is kept, whatever interrupts
-                state.apply(entry)  # nobody else does: this state was at the number before
-                return entry
+            number = state.applied + 1
+            entries = build(state, self._clock.time())
+            if not entries:
+                return entries
+            if self._commits.setdefault(number, entries) is entries:  # from here on it is kept, whatever interrupts
+                state.take(entries)  # nobody else does: this state was at the number before
+                return entries
+
+    def _store_built(self, operation: str, journal: Journal, build: Build) -> Entries:
+        state = self.state
+        entries = build(state, self._clock.time())
+        if not entries:
+            return entries
+        told = [entry_to_dict(entry) for entry in entries]
+        self._pending = entries
+        try:
+            journal.append(told)
+        except Exception as error:
+            self._pending = ()
+            raise failure(error, f"{self._name} could not be written", operation)  # noqa: B904  # it carries its cause
+        self._commits[state.applied + 1] = entries
+        self._pending = ()
+        state.take(entries)
+        return entries
+
+    def _settle(self) -> None:
+        """Finds out what became of a commit that was interrupted while it was stored. Only in the turn of a writer."""
+        pending, journal = self._pending, self.journal
+        if not pending or journal is None:
+            return
+        if stored_seq(journal) >= pending[-1].seq:
+            made = self._made_anew()
+            if made.seq < pending[-1].seq:
+                self._commits.setdefault(made.applied + 1, pending)
+        self._pending = ()
 
     @property
     def state(self) -> State:
-        """What follows from all entries so far."""
+        """What follows from all commits so far."""
+        if self._pending and not self._storing.locked() and os.getpid() == self._pid:
+            with self._turn:
+                if not self._storing.locked():  # else a signal handler looks, in the middle of a commit
+                    self._settle()
         state = self._state
-        return state if state.applied == len(self._entries) else self._made_anew()
+        if state.applied == len(self._commits):
+            return state
+        if self.journal is not None and os.getpid() == self._pid:
+            with self._turn:  # the commit that is on its way will have ended
+                pass
+        return self._made_anew()
 
     def read(self, look: Callable[[State], T]) -> T:
         """What `look(state)` sees while nothing is committed: for what has to fit together."""
@@ -70,14 +161,77 @@ class Log:
             state = self.state
             count = state.applied
             seen = look(state)
-            if count == len(self._entries):  # no commit has begun, let alone changed the state
+            if count == len(self._commits):  # no commit has begun, let alone changed the state
                 return seen
 
     def _made_anew(self) -> State:
         """The state is behind: a commit was interrupted, or is on its way and will be told by its own thread."""
-        made = State(self._metadata)
-        while made.applied != len(self._entries):
-            made.apply(self._entries[made.applied + 1])
-        if self._state.applied != len(self._entries):
+        if self._state.applied == len(self._commits):
+            return self._state
+        made = self._base()
+        while made.applied != len(self._commits):
+            made.take(self._commits[made.applied + 1])
+        if self._state.applied != len(self._commits):
             self._state = made
         return made
+
+    def prefix(self, at: str | None) -> tuple[State, Callable[[], State]]:
+        """The state with which a fork of all commits so far begins, at that entry or at the newest, and what makes it
+        anew. Raises `NotFound` for an entry that is not there."""
+
+        def look(state: State) -> tuple[State, int]:
+            return state.forked(at), state.applied
+
+        if at is not None:
+            check_place(at, self.state, "Session.fork")
+        first, count = self.read(look)
+        base, commits = self._base, self._commits
+
+        def anew() -> State:
+            made = base()
+            for number in range(1, count + 1):
+                made.take(commits[number])
+            return made.forked(at)
+
+        return first, anew
+
+    def sync(self, operation: str) -> None:
+        """Makes what was committed survive a power cut, as far as the store promises it. Raises `StoreFailure`."""
+        if self.journal is None or self.closed or self.read_only:
+            return
+        self.check_writable(operation)  # a forked child cannot, and would wait for ever if a writer had the turn
+        with self._turn:
+            try:
+                self.journal.sync()
+            except Exception as error:
+                text = f"{self._name} could not be made durable"
+                raise failure(error, text, operation)  # noqa: B904  # it carries its cause
+
+    def close(self) -> None:
+        """Ends the writing, for ever, once the commit that is on its way has ended, and lets the journal go."""
+        self.closed = True
+        if self.journal is None:
+            return
+        if os.getpid() != self._pid:  # the turn may be held for ever by a thread that is not in this process
+            self.journal.close()
+            return
+        with self._turn:
+            if not self._storing.locked():  # else a signal handler closes in the middle of a commit, whose end does it
+                self.journal.close()
+
+
+def stored_seq(journal: Journal) -> int:
+    """The number of the last entry that the journal keeps."""
+    known: object = getattr(journal, "last_seq", None)
+    if isinstance(known, int):
+        return known
+    last = journal.entries()[-1:]
+    return int(last[0].get("seq", 0)) if last else 0
+
+
+def failure(error: Exception, what: str, operation: str) -> GotatoError:
+    """What a store's error is raised as: itself if it is one of ours, else a `StoreFailure` because of it."""
+    if isinstance(error, GotatoError) and not isinstance(error, Cancelled | DeadlineExceeded):
+        return error
+    said = f"{type(error).__name__}" + (f": {error.strerror}" if isinstance(error, OSError) and error.strerror else "")
+    return StoreFailure(f"{what} ({said}); nothing of the commit is kept", operation=operation, cause=error)

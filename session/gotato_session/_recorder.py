@@ -8,11 +8,10 @@ from math import inf
 
 from gotato_py import Event, InvalidArgument
 
-from ._entries import EventEntry
+from ._arguments import wrong
 from ._json import json_text
 from ._log import Log
-from ._rules import wrong
-from ._state import State
+from ._rules import event_entry
 
 DEFAULT_MAX_BYTES = 1024 * 1024
 
@@ -44,11 +43,7 @@ class Recorder:
             self.dropped += 1
             return
         self._left -= size
-        self._log.commit("Session.observe", partial(_entry, text))
-
-
-def _entry(text: str, state: State, seq: int) -> EventEntry:
-    return EventEntry(seq, text)
+        self._log.commit("Session.observe", partial(event_entry, text))
 
 
 _EVENT_KINDS = frozenset(each.kind for each in Event.__args__)

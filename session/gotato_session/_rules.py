@@ -1,13 +1,13 @@
-"""What a session takes and what it refuses: one function an entry, before anything is changed."""
+"""What a session takes and what it refuses: one function a kind of entry, asked before anything is changed.
+
+Each makes the entries of one commit from what the session holds, or none where there is nothing to do.
+"""
 
 from __future__ import annotations
 
-import os
-import re
-from typing import Any, TypeVar
+from collections.abc import Collection
 
 from gotato_py import (
-    AssistantMessage,
     Compaction,
     InvalidArgument,
     InvalidState,
@@ -15,109 +15,130 @@ from gotato_py import (
     NotFound,
     RunRecord,
     ToolMessage,
+    ToolResultStatus,
     UserMessage,
     WaitingCall,
 )
 
-from ._entries import CompactionEntry, LabelEntry, MessageEntry, RunEntry, StartedEntry, ValueEntry, WaitingEntry
-from ._state import State, copied
+from ._entries import (
+    CompactionEntry,
+    Entry,
+    EventEntry,
+    LabelEntry,
+    MessageEntry,
+    MetadataEntry,
+    RunEntry,
+    SettlementEntry,
+    StartedEntry,
+    WaitingEntry,
+)
+from ._path import compacted
+from ._state import State
 
-T = TypeVar("T")
-
-MESSAGE_TYPES = (UserMessage, AssistantMessage, ToolMessage)
-_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
-
-
-def random_ids(kind: str) -> str:
-    """An id that no other process makes."""
-    return f"{kind[0]}-{os.urandom(12).hex()}"
-
-
-def wrong(where: str, expected: str, got: object) -> InvalidArgument:
-    """The error for a value of the wrong type; it names the type, never the value."""
-    return InvalidArgument(f"{where} must be {expected}, not {type(got).__name__}")
-
-
-def a_text(where: str, given: Any) -> str:
-    """The argument, if it is a str that is not empty and that UTF-8 can say."""
-    if not isinstance(given, str):
-        raise wrong(where, "a str", given)
-    if not given:
-        raise InvalidArgument(f"{where} must not be empty")
-    if not given.isascii() and any("\ud800" <= character <= "\udfff" for character in given):
-        raise InvalidArgument(f"{where} must not hold a lone surrogate: no encoding can say it")
-    return str(given)
+Entries = tuple[Entry, ...]
+"""What one commit adds."""
 
 
-def a_session_id(where: str, given: Any) -> str:
-    """The argument, if it can be the id of a session: every store can use it as a name."""
-    if not isinstance(given, str):
-        raise wrong(where, "a str", given)
-    if not _ID.fullmatch(given):
-        said = "1 to 128 letters, digits, dots, underscores and hyphens (ASCII), the first a letter or digit"
-        raise InvalidArgument(f"{where} must be {said}")
-    return given
-
-
-def with_fields(value: T, **changes: object) -> T:
-    """The value with some fields changed."""
-    changeable: Any = value  # Any: `__replace__`, which every value has, is declared from Python 3.13 on
-    made: T = changeable.__replace__(**changes)
-    return made
-
-
-def message_entry(message: Message, state: State, seq: int) -> MessageEntry:
+def message_entry(message: Message, state: State, time: float) -> Entries:
     """Refuses an id that the session has, a result without an open call, and anything else while a call is open."""
+    check_message(message, state)
+    return (MessageEntry(state.seq + 1, time, state.leaf, message),)
+
+
+def check_message(message: Message, state: State) -> None:
+    """Raises what `message_entry` refuses."""
     operation = "Session.append"
-    if message.id in state.ids:
+    if message.id in state.nodes or message.id in state.held:
         text = f"the session has an entry with the id {message.id!r}; an id comes once, leave it out to get a new one"
         raise InvalidArgument(text, operation=operation)
     if isinstance(message, ToolMessage):
-        if not state.calls.takes(message.result):
-            text = "a result without an open call: " + (
-                "its key names none" if state.calls.count else "no call is open"
-            )
+        if not state.path.takes(message.result):
+            text = "a result without an open call: " + ("its key names none" if state.path.open else "no call is open")
             raise InvalidArgument(text, operation=operation)
-    elif state.calls.count:
-        text = f"{state.calls.count} call(s) at the tail are open: append their results first"
+    elif state.path.open:
+        text = f"{state.path.open} call(s) at the tail are open: append their results first"
         raise InvalidState(text, operation=operation)
-    return MessageEntry(seq, message)
 
 
-def started_entry(key: str, state: State, seq: int) -> StartedEntry:
-    """The mark, which may be set at any time."""
-    return StartedEntry(seq, key)
+def started_entry(key: str, state: State, time: float) -> Entries:
+    """The mark, which may be set at any time, once."""
+    return () if key in state.started else (StartedEntry(state.seq + 1, time, key),)
 
 
-def waiting_entry(calls: tuple[WaitingCall, ...], state: State, seq: int) -> WaitingEntry | None:
-    """The record, or None where nothing waits and nothing did."""
-    return WaitingEntry(seq, calls) if calls or state.context.waiting else None
+def waiting_entry(calls: tuple[WaitingCall, ...], state: State, time: float) -> Entries:
+    """The record, or nothing where nothing waits and nothing did."""
+    return (WaitingEntry(state.seq + 1, time, calls),) if calls or state.waiting_calls else ()
 
 
-def compaction_entry(compaction: Compaction, state: State, seq: int) -> CompactionEntry:
+def compaction_entry(compaction: Compaction, state: State, time: float) -> Entries:
     """Tries the compaction on a copy, which refuses what would break the context."""
-    tried = copied(state.context)
-    tried.replace(compaction)
-    kept = tried.compactions[-1]
-    if kept.summary.id in state.ids:
-        text = f"the session has an entry with the id of the summary, {kept.summary.id!r}; an id comes once"
+    kept, _ = compacted(state.path.context, compaction)
+    summary_id = kept.summary.id
+    if summary_id in state.nodes or summary_id in state.held:
+        text = f"the session has an entry with the id of the summary, {summary_id!r}; an id comes once"
         raise InvalidArgument(text, operation="Session.replace")
-    return CompactionEntry(seq, kept)
+    return (CompactionEntry(state.seq + 1, time, state.leaf, kept),)
 
 
-def run_entry(record: RunRecord, state: State, seq: int) -> RunEntry | None:
-    """The record, or None if that run has one."""
-    return None if record.run_id in state.run_ids else RunEntry(seq, record)
+def run_entries(record: RunRecord, state: State, time: float) -> Entries:
+    """The record, if the run has none yet, and the messages that waited for its end."""
+    if record.run_id in state.run_ids:
+        return ()
+    run = RunEntry(state.seq + 1, time, record)
+    return (run,) if state.path.open else (run, *held_entries(state, time, run.seq, state.leaf))
 
 
-def value_entry(key: str, value: str, state: State, seq: int) -> ValueEntry:
-    """The value, which may be set at any time."""
-    return ValueEntry(seq, key, value)
+def held_entries(state: State, time: float, seq: int, parent: str) -> Entries:
+    """Places for the messages that waited for one, behind the entry with that number and the one with that id."""
+    made: list[Entry] = []
+    for message in state.held.values():
+        seq += 1
+        made.append(MessageEntry(seq, time, parent, message))
+        parent = message.id
+    return tuple(made)
 
 
-def label_entry(name: str, entry_id: str | None, state: State, seq: int) -> LabelEntry:
-    """Refuses the id of no entry; None is the newest one, "" the place before the first."""
-    if entry_id and entry_id not in state.ids:
-        text = f"the session has no entry with the id {entry_id!r}: use that of a message or a summary"
-        raise NotFound(text, operation="Session.label")
-    return LabelEntry(seq, name, state.last_id if entry_id is None else entry_id)
+def metadata_entry(key: str, text: str, state: State, time: float) -> Entries:
+    """The metadata with that value."""
+    return (MetadataEntry(state.seq + 1, time, {**state.values, key: text}),)
+
+
+def label_entry(name: str, entry_id: str | None, state: State, time: float) -> Entries:
+    """The name for the place, the newest entry if none is said."""
+    place = state.leaf if entry_id is None else entry_id
+    check_place(place, state, "Session.label")
+    return (LabelEntry(state.seq + 1, time, name, place),)
+
+
+def check_place(entry_id: str, state: State, operation: str) -> None:
+    """Raises `NotFound` for what is no place of the session."""
+    if entry_id and entry_id not in state.nodes:
+        raise NotFound(f"the session has no entry with the id {entry_id!r}", operation=operation)
+
+
+def event_entry(text: str, state: State, time: float) -> Entries:
+    """The event, which may come at any time."""
+    return (EventEntry(state.seq + 1, time, text),)
+
+
+def settlement_entries(
+    key: str, message: UserMessage, is_running: Collection[str], state: State, time: float
+) -> Entries:
+    """What came of a pending call, and the place of its message, unless a run or an open call is in the way.
+
+    `is_running` holds the ids of runs that have the session; one that is recorded has ended.
+    """
+    operation = "Session.complete_call"
+    result = state.results.get(key)
+    if result is None:
+        raise NotFound(f"no call {key!r} of this session has a result", operation=operation)
+    if result.result.status is not ToolResultStatus.PENDING:
+        text = f"the call {key!r} is not pending: its result is {result.result.status.value}"
+        raise InvalidState(text, operation=operation)
+    if key in state.settled:
+        raise InvalidState(f"the call {key!r} was completed before; the first completion counts", operation=operation)
+    seq = state.seq + 1
+    settled = SettlementEntry(seq, time, key, message)
+    if state.path.open or any(run_id not in state.run_ids for run_id in is_running):
+        return (settled,)
+    return (settled, MessageEntry(seq + 1, time, state.leaf, message))

@@ -2,95 +2,145 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import assert_never
 
-from gotato_py import MemoryTranscript, Message, RunRecord, Usage
+from gotato_py import RunRecord, ToolMessage, Usage, UserMessage, WaitingCall
 
-from ._calls import OpenCalls
 from ._entries import (
+    BranchEntry,
     CompactionEntry,
     Entry,
     EventEntry,
+    GapEntry,
     LabelEntry,
     MessageEntry,
+    MetadataEntry,
     RunEntry,
+    SettlementEntry,
     StartedEntry,
-    ValueEntry,
     WaitingEntry,
 )
+from ._path import Path
+
+Node = MessageEntry | CompactionEntry
+"""An entry of the tree."""
 
 
 class State:
-    """The entries, folded. `applied` is the number of the last one that was taken in whole.
-
-    `context` is what the model may see now, `history` every message. They are one object until something is compacted.
-    """
+    """The entries, folded. `applied` says how many commits were taken in whole, `seq` is the last entry's number."""
 
     __slots__ = (
-        "applied", "calls", "context", "events", "history", "ids", "labels", "last_id", "run_ids", "runs", "started",
-        "usage", "values",
+        "applied", "events", "gaps", "held", "labels", "leaf", "nodes", "path", "results", "run_ids", "runs", "seq",
+        "settled", "started", "time", "usage", "values", "waiting",
     )  # fmt: skip
 
     def __init__(self, metadata: Mapping[str, str]) -> None:
         self.applied: int = 0
-        self.history: MemoryTranscript = MemoryTranscript()
-        self.context: MemoryTranscript = self.history
-        self.calls: OpenCalls = OpenCalls()
-        self.started: set[str] = set()
-        self.ids: set[str] = set()
-        self.last_id: str = ""
+        self.seq: int = 0
+        self.time: float = 0.0
+        self.nodes: dict[str, Node] = {}  # by id, in the order in which they came
+        self.leaf: str = ""
+        self.path: Path = Path()
+        self.started: dict[str, None] = {}
+        self.results: dict[str, ToolMessage] = {}  # the first result of each call, by its key
+        self.waiting: dict[str, tuple[WaitingCall, ...]] = {}  # by the id of the message at the tail then
+        self.settled: dict[str, str] = {}  # the id of the message that completed a pending call, by the call's key
+        self.held: dict[str, UserMessage] = {}  # those messages that have no place yet
         self.runs: list[RunRecord] = []
         self.run_ids: set[str] = set()
         self.usage: Usage = Usage()
         self.values: dict[str, str] = dict(metadata)
         self.labels: dict[str, str] = {}
         self.events: list[str] = []
+        self.gaps: list[str] = []
 
-    def apply(self, entry: Entry) -> None:
-        """Takes in the next entry. It never raises, but an interrupt may leave it half done: `applied` comes last."""
+    def forked(self, at: str | None = None) -> State:
+        """The state with which a fork begins, at that entry or at the newest: messages, marks, results, labels and
+        metadata; nothing waits there, and its runs are its own."""
+        made = State(self.values)
+        made.seq, made.time, made.nodes = self.seq, self.time, dict(self.nodes)
+        made.leaf = self.leaf if at is None else at
+        made.path = self.path.copy() if made.leaf == self.leaf else self.path_to(made.leaf)
+        made.started, made.results, made.settled = dict(self.started), dict(self.results), dict(self.settled)
+        made.held = dict(self.held)  # a completion that is settled has to be told here as well
+        made.labels, made.gaps = dict(self.labels), list(self.gaps)
+        return made
+
+    def take(self, entries: Iterable[Entry]) -> None:
+        """Takes in the next commit. It never raises, but an interrupt may leave it half done: `applied` comes last."""
+        for entry in entries:
+            self._apply(entry)
+        self.applied += 1
+
+    def _apply(self, entry: Entry) -> None:
         match entry:
             case MessageEntry():
-                self._take_message(entry.message)
+                self._add_message(entry)
             case StartedEntry():
-                self.started.add(entry.key)
+                self.started[entry.key] = None
             case WaitingEntry():
-                self.context.mark_waiting(entry.calls)
+                self.waiting[self.path.anchor] = entry.calls
             case CompactionEntry():
-                self._compact(entry)
+                self.nodes[entry.compaction.summary.id] = entry
+                self.leaf = entry.compaction.summary.id
+                self.path.compact(entry.compaction)
             case RunEntry():
                 self.runs.append(entry.record)
                 self.run_ids.add(entry.record.run_id)
                 self.usage += entry.record.usage
-            case ValueEntry():
-                self.values[entry.key] = entry.value
+            case BranchEntry():
+                self.leaf, self.path = entry.to, self.path_to(entry.to)
             case LabelEntry():
                 self.labels[entry.name] = entry.entry_id
+            case MetadataEntry():
+                self.values = entry.values
+            case SettlementEntry():
+                self.settled[entry.key] = entry.message.id
+                self.held[entry.message.id] = entry.message
             case EventEntry():
                 self.events.append(entry.event)
+            case GapEntry():
+                self.gaps.append(entry.text)
             case _:
                 assert_never(entry)
-        self.applied = entry.seq
+        self.seq, self.time = entry.seq, entry.time
 
-    def _take_message(self, message: Message) -> None:
-        self.ids.add(message.id)
-        self.last_id = message.id
-        self.calls.add(message)
-        self.history.append(message)
-        if self.context is not self.history:
-            self.context.append(message)
+    def _add_message(self, entry: MessageEntry) -> None:
+        message = entry.message
+        self.nodes[message.id] = entry
+        self.leaf = message.id
+        self.path.add(message)
+        if isinstance(message, ToolMessage):
+            if message.result.key:
+                self.results.setdefault(message.result.key, message)
+        elif self.held:
+            self.held.pop(message.id, None)
 
-    def _compact(self, entry: CompactionEntry) -> None:
-        summary_id = entry.compaction.summary.id
-        self.ids.add(summary_id)
-        self.last_id = summary_id
-        if self.context is self.history:
-            self.context = copied(self.history)
-        self.context.replace(entry.compaction)
+    def waiting_on(self, path: Path) -> tuple[WaitingCall, ...]:
+        """The calls of the batch at the tail of the path that wait, answered ones too."""
+        return self.waiting.get(path.anchor, ())
 
+    @property
+    def waiting_calls(self) -> tuple[WaitingCall, ...]:
+        """Those of the current branch."""
+        return self.waiting_on(self.path)
 
-def copied(context: MemoryTranscript) -> MemoryTranscript:
-    """A context of its own with the same messages and waiting calls and the same past."""
-    made = MemoryTranscript(context.messages)
-    made.mark_waiting(context.waiting)
-    return made
+    def ids_to(self, entry_id: str) -> list[str]:
+        """The ids from the first entry to that one."""
+        found: list[str] = []
+        while entry_id:
+            found.append(entry_id)
+            entry_id = self.nodes[entry_id].parent
+        return found[::-1]
+
+    def path_to(self, entry_id: str) -> Path:
+        """The branch that ends with that entry."""
+        path = Path()
+        for each in self.ids_to(entry_id):
+            node = self.nodes[each]
+            if isinstance(node, MessageEntry):
+                path.add(node.message)
+            else:
+                path.compact(node.compaction)
+        return path

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from ._arguments import wrong
 from ._recorder import DEFAULT_MAX_BYTES, Recorder
-from ._rules import wrong
 from .session import Session
 
 

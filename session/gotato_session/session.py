@@ -2,48 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import TracebackType
-from typing import Any, NoReturn, Self, TypeVar
+from typing import NoReturn, Protocol, Self, TypeVar
 
 from gotato_py import (
-    Busy,
     Clock,
     Compaction,
     Event,
     Message,
-    Problem,
     RunRecord,
+    StoreFailure,
     SystemClock,
-    Usage,
+    ToolMessage,
+    ToolResult,
+    UserMessage,
     WaitingCall,
-    check_messages,
 )
 
 from . import _rules as rules
-from ._json import json_object, json_text, json_value
-from ._log import Log
+from ._arguments import MESSAGE_TYPES, a_session_id, a_text, random_ids, with_fields, wrong
+from ._closing import ELSEWHERE, LOST, closing_entries
+from ._head import fork_head
+from ._holder import Holder
+from ._json import json_object, json_text
+from ._log import Build, Log
+from ._reading import SessionView
 from ._recorder import DEFAULT_MAX_BYTES, Recorder
-from ._rules import a_text, with_fields, wrong
+from ._settlements import settled_message
+from ._state import State
+from .journal import Journal, JSONObject
 
 M = TypeVar("M", bound=Message)
 
 
-class Session:
-    """What happened, in order: messages, marks of work in progress, compactions, runs, labels, events.
+class Home(Protocol):
+    """Where a session's forks are kept beside it."""
+
+    def keep(self, head: JSONObject, owner: str | None) -> Journal:
+        """A new journal that holds the head alone, open for writing."""
+        ...
+
+
+class Session(SessionView):
+    """What happened, in order: messages, marks of work in progress, compactions, runs, branches, labels, events.
 
     It is a transcript, `Agent(model, transcript=session)`, for one run at a time: a second one gets `Busy`. As an
     extension, `extensions=[session]`, it keeps the run's events too, up to 1 MiB of JSON; `record` sets other bounds.
 
-    `id` is made where none is given; `metadata` is JSON data, kept as a copy; `clock` says since when a run has the
-    session; `ids(kind)` makes ids, kind "session" or "message". Raises `InvalidArgument` for what these cannot be.
+    Made like this it is kept in memory; a store (`FileStore`, `SQLiteStore`, …) makes and opens those that last. `id`
+    is made where none is given; `metadata` is JSON data, kept as a copy; `clock` says when things happened; `ids(kind)`
+    makes ids, kind "session" or "message". Raises `InvalidArgument` for what these cannot be.
 
-    Any thread may read and write, a signal handler too: nothing here waits for anybody. After `close`, and in a forked
-    child, it can only be read: every method that writes raises `InvalidState`, or `ForkedProcess`.
+    Any thread may read and write. Reading waits for nobody; writing to a store takes turns, and a signal handler that
+    comes into the middle of a commit of its own thread cannot write. After `close`, in a forked child and read-only,
+    every method that writes raises `InvalidState`, or `ForkedProcess`. A commit that fails raises `StoreFailure` and
+    changes nothing.
     """
 
-    __slots__ = ("__weakref__", "_active", "_clock", "_id", "_ids", "_log", "_recorder")
+    __slots__ = ("_clock", "_holder", "_home", "_ids", "_recorder", "_unsaved")
 
     def __init__(
         self,
@@ -57,17 +75,32 @@ class Session:
             raise wrong("Session.ids", "a callable ids(kind) -> str", ids)
         if clock is not None and not callable(getattr(clock, "time", None)):
             raise wrong("Session.clock", "a Clock", clock)
-        self._ids = rules.random_ids if ids is None else ids
-        self._clock: Clock = SystemClock() if clock is None else clock
-        made = self._ids("session") if id is None else id
-        self._id = rules.a_session_id("Session.ids: ids('session')" if id is None else "Session.id", made)
-        self._log = Log(f"the session {self._id}", json_object("Session.metadata", metadata))
-        self._active: dict[str, tuple[str, float]] = {}  # "run": its id, and since when
-        self._recorder = Recorder(self._log, None, DEFAULT_MAX_BYTES)
+        ids, clock = ids or random_ids, clock or SystemClock()
+        made = ids("session") if id is None else id
+        a_session_id("Session.ids: ids('session')" if id is None else "Session.id", made)
+        values = json_object("Session.metadata", metadata)
+        self._begin(made, "", Log(f"the session {made}", partial(State, values), clock), clock, ids, None)
+
+    def _begin(
+        self, id: str, parent_id: str, log: Log, clock: Clock, ids: Callable[[str], str], home: Home | None
+    ) -> None:
+        self._id, self._parent_id, self._log, self._clock, self._ids, self._home = id, parent_id, log, clock, ids, home
+        self._holder = Holder(f"the session {id}")
+        self._unsaved: dict[str, ToolMessage] = {}  # results of tools that did run, which could not be stored, by key
+        self._recorder = Recorder(log, None, DEFAULT_MAX_BYTES)
+
+    @classmethod
+    def _of(
+        cls, id: str, parent_id: str, log: Log, clock: Clock, ids: Callable[[str], str], home: Home | None
+    ) -> Session:
+        """A session of a log that there is already."""
+        made = cls.__new__(cls)
+        made._begin(id, parent_id, log, clock, ids, home)
+        return made
 
     def __repr__(self) -> str:
-        closed = ", closed" if self._log.closed else ""
-        return f"Session({self._id!r}, {len(self.history)} messages{closed})"
+        said = ", closed" if self._log.closed else ", read-only" if self.read_only else ""
+        return f"Session({self._id!r}, {len(self.history)} messages{said})"
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(f"the session {self._id} cannot be copied or pickled: there is one of it, and one writer")
@@ -80,99 +113,37 @@ class Session:
     ) -> None:
         self.close()
 
-    # ---- what is there
-
-    @property
-    def id(self) -> str:
-        """The session's id."""
-        return self._id
-
-    @property
-    def parent_id(self) -> str:
-        """The id of the session that this one was forked from, or ""."""
-        return ""
-
-    @property
-    def read_only(self) -> bool:
-        """Whether it was opened for reading alone."""
-        return False
-
-    @property
-    def messages(self) -> Sequence[Message]:
-        """What the model may see now, the last summary and what follows it: an immutable view, O(1)."""
-        return self._log.state.context.messages
-
-    @property
-    def history(self) -> Sequence[Message]:
-        """Every message, those under a summary too: an immutable view, O(1)."""
-        return self._log.state.history.messages
-
-    @property
-    def started(self) -> Collection[str]:
-        """The keys of all calls that were started."""
-        return frozenset(self._log.state.started)
-
-    @property
-    def waiting(self) -> tuple[WaitingCall, ...]:
-        """The calls that wait, answered ones too."""
-        return self._log.state.context.waiting
-
-    @property
-    def compactions(self) -> tuple[Compaction, ...]:
-        """What was replaced by summaries, oldest first."""
-        return self._log.state.context.compactions
-
-    @property
-    def runs(self) -> tuple[RunRecord, ...]:
-        """The runs that have ended, in the order of their ends."""
-        return tuple(self._log.state.runs)
-
-    @property
-    def usage(self) -> Usage:
-        """The tokens of all runs that have ended."""
-        return self._log.state.usage
-
-    @property
-    def metadata(self) -> Mapping[str, Any]:
-        """Everything that was set, as a copy of its own: JSON data by key."""
-        return {key: json_value(text) for key, text in dict(self._log.state.values).items()}
-
-    @property
-    def labels(self) -> Mapping[str, str]:
-        """The id of the entry that each label names; "" is before the first."""
-        return dict(self._log.state.labels)
-
-    @property
-    def events(self) -> tuple[dict[str, Any], ...]:
-        """The events that were kept, oldest first, each as `event.to_dict()` says it, in a copy of its own."""
-        return tuple([json_value(text) for text in list(self._log.state.events)])
-
-    def get(self, key: str, default: Any = None) -> Any:  # Any: a JSON value
-        """A copy of the value that was set last, or `default`."""
-        text = self._log.state.values.get(key)
-        return default if text is None else json_value(text)
-
-    def check(self) -> list[Problem]:
-        """What is wrong with `messages`: calls that are open and do not wait, answers that say nothing."""
-        return self._log.read(lambda state: check_messages(state.context.messages, state.context.waiting))
-
-    # ---- what is written
+    # ---- messages and marks
 
     def append(self, message: M) -> M:
         """Commits the message and returns it with its id.
 
         Raises `InvalidArgument` for an id that the session has and for a result without an open call, `InvalidState`
-        for any other message while a call is open; nothing is kept then.
+        for any other message while a call is open; nothing is kept then. A `StoreFailure` keeps nothing either, but the
+        result of a tool that did run is stored before the next commit, or by `flush`.
         """
-        if not isinstance(message, rules.MESSAGE_TYPES):
+        if not isinstance(message, MESSAGE_TYPES):
             raise wrong("Session.append: message", "a message", message)
         kept = message if message.id else with_fields(message, id=self._new_id())
-        self._log.commit("Session.append", partial(rules.message_entry, kept))
+        if isinstance(kept, ToolMessage) and kept.result.key:
+            self._append_result(kept)
+        else:
+            self._commit("Session.append", partial(rules.message_entry, kept))
         return kept
+
+    def _append_result(self, message: ToolMessage) -> None:
+        key = message.result.key
+        self._unsaved.pop(key, None)  # this is it, once more
+        try:
+            self._commit("Session.append", partial(rules.message_entry, message))
+        except StoreFailure:
+            if message.result.executed:
+                self._unsaved[key] = message
+            raise
 
     def mark_started(self, key: str) -> None:
         """Records, before a tool runs, that it is about to."""
-        self._log.commit("Session.mark_started", partial(rules.started_entry, a_text("Session.mark_started: key", key)))
+        self._commit("Session.mark_started", partial(rules.started_entry, a_text("Session.mark_started: key", key)))
 
     def mark_waiting(self, calls: Sequence[WaitingCall]) -> None:
         """Records all calls that wait in the batch at the tail; replaces the last such record, () clears it."""
@@ -181,7 +152,7 @@ class Session:
         for index, call in enumerate(calls):
             if not isinstance(call, WaitingCall):
                 raise wrong(f"Session.mark_waiting: calls[{index}]", "a WaitingCall", call)
-        self._log.commit("Session.mark_waiting", partial(rules.waiting_entry, tuple(calls)))
+        self._commit("Session.mark_waiting", partial(rules.waiting_entry, tuple(calls)))
 
     def replace(self, compaction: Compaction) -> bool:
         """Puts a summary in the place of what it covers in `messages`, and returns True; `history` keeps it all.
@@ -192,55 +163,98 @@ class Session:
         """
         if isinstance(compaction, Compaction) and not compaction.summary.id:
             compaction = with_fields(compaction, summary=with_fields(compaction.summary, id=self._new_id()))
-        self._log.commit("Session.replace", partial(rules.compaction_entry, compaction))
+        self._commit("Session.replace", partial(rules.compaction_entry, compaction))
         return True
+
+    def complete_call(self, key: str, result: ToolResult | str) -> UserMessage:
+        """Tells what came of a call whose tool answered `pending`, once, and returns the user message that says it.
+
+        The pending result stays as it is. While a run has the session, or a call is open, the message is stored at once
+        and enters `messages` at the run's end. Raises `NotFound` for a call without a result, `InvalidState` for one
+        that is not pending or was completed before.
+        """
+        name = a_text("Session.complete_call: key", key)
+        message = with_fields(settled_message(self._log.state, name, result), id=self._new_id())
+        self._commit("Session.complete_call", partial(rules.settlement_entries, name, message, self._holder.run_ids))
+        return message
+
+    # ---- places and values
+
+    def branch(self, entry_id: str) -> None:
+        """Goes on from that entry: what came after it stays in the tree, and `branch` leads back to it.
+
+        "" is before the first entry. Where calls of that place are open, they get the answers that they have elsewhere
+        in the session; what was started without an answer is *effect unknown*, what never began `not_run`; a batch that
+        still waits goes on waiting. Raises `NotFound` for an id that no entry has, `Busy` during a run.
+        """
+        if not isinstance(entry_id, str):
+            raise wrong("Session.branch: entry_id", "a str", entry_id)
+        self._holder.check_free("Session.branch")
+        self._commit("Session.branch", partial(self._branch_entries, entry_id))
+
+    def _branch_entries(self, entry_id: str, state: State, time: float) -> rules.Entries:
+        rules.check_place(entry_id, state, "Session.branch")
+        return closing_entries(state, time, self._new_id, branch=entry_id)
+
+    def fork(self, at: str | None = None, *, id: str | None = None, owner: str | None = None) -> Session:
+        """A new session that begins with everything that is committed here, and goes on apart, from the entry `at`
+        (where this one stands, if left out). It is kept where this one is; `owner` is its writer's name.
+
+        Calls that are open there are closed in the fork only, and nothing waits there. Its runs, usage and events are
+        its own; what is common is shared. Works during a run and in a session that is read-only. Raises `NotFound` for
+        an entry that is not there, `InvalidState` for an id that is taken.
+        """
+        made = self._ids("session") if id is None else id
+        a_session_id("Session.ids: ids('session')" if id is None else "Session.fork: id", made)
+        if at is not None and not isinstance(at, str):
+            raise wrong("Session.fork: at", "a str or None", at)
+        state, anew = self._log.prefix(at)
+        if not self.read_only:
+            self._log.sync("Session.fork")  # what is common has to last as long as the fork
+        head = fork_head(made, self._id, self._clock.time(), at, state)
+        journal = None if self._home is None else self._home.keep(head, owner)
+        log = Log(f"the session {made}", anew, self._clock, journal, state=state)
+        forked = Session._of(made, self._id, log, self._clock, self._ids, self._home)
+        forked._close_calls(ELSEWHERE)
+        return forked
 
     def set(self, key: str, value: object) -> None:
         """Sets a value of the metadata: JSON data, of which it keeps a copy."""
         name, text = a_text("Session.set: key", key), json_text("Session.set: value", value)
-        self._log.commit("Session.set", partial(rules.value_entry, name, text))
+        self._commit("Session.set", partial(rules.metadata_entry, name, text))
 
     def label(self, name: str, entry_id: str | None = None) -> None:
-        """Names a place: the entry of a message or summary by its id, the newest one if left out.
+        """Names a place: the entry of a message or summary by its id, the newest one of the branch if left out.
 
         Raises `NotFound` for an id that no entry has. "" is the place before the first entry.
         """
         if entry_id is not None and not isinstance(entry_id, str):
             raise wrong("Session.label: entry_id", "a str or None", entry_id)
-        self._log.commit("Session.label", partial(rules.label_entry, a_text("Session.label: name", name), entry_id))
+        self._commit("Session.label", partial(rules.label_entry, a_text("Session.label: name", name), entry_id))
 
     # ---- runs
 
     def begin_run(self, run_id: str) -> None:
-        """Takes the session for a run. Raises `Busy` while another one has it."""
+        """Takes the session for a run; calls that nobody works on are closed. Raises `Busy` while another has it."""
         mine = (a_text("Session.begin_run: run_id", run_id), self._clock.time())
         self._log.check_writable("Session.begin_run")
-        try:  # taking it and knowing who has it are one atomic step, and nothing comes after it
-            if (holder := self._active.setdefault("run", mine)) is not mine:
-                raise self._busy(holder)
+        try:
+            self._holder.take(mine)
+            if self._unsaved or self._log.state.path.open:
+                self._close_calls()
         except BaseException:  # an interrupt, or another has it: the run will not begin
-            self._release(mine)
+            self._holder.let_go(mine)
             raise
-
-    def _busy(self, holder: tuple[str, float]) -> Busy:
-        run_id, since = holder
-        text = f"the session {self._id} is busy with run {run_id}, since {since:.3f} (Unix seconds)"
-        return Busy(text, run_id=run_id, since=since, operation="Session.begin_run")
 
     def end_run(self, record: RunRecord) -> None:
         """Records a run that has ended, once, and lets the session go if that run has it."""
         if not isinstance(record, RunRecord):
             raise wrong("Session.end_run: record", "a RunRecord", record)
         try:
-            self._log.commit("Session.end_run", partial(rules.run_entry, record))
+            self._commit("Session.end_run", partial(rules.run_entries, record))
+            self._log.sync("Session.end_run")
         finally:
-            holder = self._active.get("run")
-            if holder is not None and holder[0] == record.run_id:
-                self._release(holder)
-
-    def _release(self, holder: tuple[str, float]) -> None:
-        if self._active.get("run") is holder:
-            self._active.pop("run", None)
+            self._holder.end(record.run_id)
 
     def observe(self, event: Event) -> None:
         """Keeps an event, while there is room for it."""
@@ -249,11 +263,34 @@ class Session:
     # ---- its end
 
     def flush(self) -> None:
-        """Returns when everything that was committed is stored; in memory it always is."""
+        """Stores what could not be stored before, and returns when everything that was committed is durable, as far as
+        the store promises it. Raises `StoreFailure`."""
+        self._store_unsaved()
+        self._log.sync("Session.flush")
 
     def close(self) -> None:
-        """Ends the writing, for ever; a run that has the session fails at its next commit. Does nothing twice."""
-        self._log.closed = True
+        """Ends the writing, for ever, and lets the session go; a run that has it fails at its next commit. Does nothing
+        twice. Raises `StoreFailure` if the result of a tool could not be stored even now; it is closed all the same."""
+        try:
+            if self._unsaved and not self._log.closed:
+                self._store_unsaved()
+        finally:
+            self._log.close()
+
+    def _close_calls(self, why: str = LOST) -> None:
+        """Closes the open calls that nobody works on."""
+        self._commit("Session", lambda state, time: closing_entries(state, time, self._new_id, why=why))
+
+    def _store_unsaved(self) -> None:
+        for key, message in list(self._unsaved.items()):
+            if self._log.state.path.takes(message.result):  # else the call was closed otherwise meanwhile
+                self._log.commit("Session.flush", partial(rules.message_entry, message))
+            self._unsaved.pop(key, None)
+
+    def _commit(self, operation: str, build: Build) -> None:
+        if self._unsaved:
+            self._store_unsaved()
+        self._log.commit(operation, build)
 
     def _new_id(self) -> str:
         return a_text("Session.ids: ids('message')", self._ids("message"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import linecache
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +19,9 @@ TraceFunction = Callable[[FrameType, str, Any], Any]  # as sys.settrace takes it
 class AtStep:
     """Calls `happen()` before the `number`-th line of the package that is executed, or bytecode with `opcodes`.
 
-    `steps` is how many there were. The collector rests meanwhile: what finalisers raise is lost by Python.
+    `steps` is how many there were. The collector rests meanwhile: what finalisers raise is lost by Python. Lines that
+    take a lock by `with` are left out: Python looks for signals at none of their bytecodes between the block and the
+    lock's release, where a trace function would be called.
     """
 
     def __init__(self, number: int, happen: Callable[[], object], *, opcodes: bool = False) -> None:
@@ -46,11 +49,15 @@ class AtStep:
         return self._count
 
     def _count(self, frame: FrameType, event: str, argument: object) -> TraceFunction:
-        if event == self._step:
+        if event == self._step and not _takes_lock(frame.f_code.co_filename, frame.f_lineno):
             self.steps += 1
             if self.steps == self._number:
                 self._happen()
         return self._count
+
+
+def _takes_lock(filename: str, line: int | None) -> bool:  # None: bytecodes that end a `with` after an error
+    return line is None or linecache.getline(filename, line).lstrip().startswith("with self._")
 
 
 def interrupt() -> None:

@@ -14,9 +14,10 @@ import pytest
 
 from gotato_py import Busy, InvalidState, WaitingCall
 from gotato_session import Session
-from gotato_session._entries import ValueEntry
+from gotato_session._entries import MetadataEntry
 from gotato_session._log import Log
 from gotato_session._state import State
+from gotato_testkit import ManualClock
 
 from .histories import answer, result, run_record, summary, user
 from .steps import AtStep, interrupt
@@ -266,16 +267,17 @@ def test_a_session_closed_by_another_thread_takes_no_more() -> None:
 
 def test_whoever_comes_second_looks_again() -> None:
     """An entry that was made when another one came first is made again, of what is there now."""
-    log = Log("the log", {})
+    log = Log("the log", partial(State, {}), ManualClock())
     seen_before: list[dict[str, str]] = []
 
-    def build(state: State, seq: int) -> ValueEntry:
+    def build(state: State, time: float) -> tuple[MetadataEntry]:
         seen_before.append(dict(state.values))
         if len(seen_before) == 1:
-            log.commit("test", lambda state, seq: ValueEntry(seq, "first", "1"))
-        return ValueEntry(seq, "second", "2")
+            log.commit("test", lambda state, time: (MetadataEntry(state.seq + 1, time, {"first": "1"}),))
+        return (MetadataEntry(state.seq + 1, time, {**state.values, "second": "2"}),)
 
-    assert log.commit("test", build) == ValueEntry(2, "second", "2")
+    [made] = log.commit("test", build)
+    assert made.seq == 2
     assert seen_before == [{}, {"first": "1"}]
     assert log.state.values == {"first": "1", "second": "2"}
 
@@ -294,7 +296,7 @@ if child == 0:
         try:
             write()
         except ForkedProcess as error:
-            assert str(error).startswith("the session s-1 belongs to the process that made it"), error
+            assert str(error).startswith("the session s-1 belongs to the process that opened it"), error
         else:
             raise AssertionError
     session.close()

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from gotato_py import (
+    AssistantMessage,
     Busy,
     Compaction,
     InvalidArgument,
@@ -148,10 +149,32 @@ class Sessions(RuleBasedStateMachine):
 
     @rule(run_id=st.sampled_from(["r1", "r2"]))
     def begin_run(self, run_id: str) -> None:
-        """One run at a time has the session."""
+        """One run at a time has the session; it begins with what is open closed, but for what waits."""
+        foretold = [] if self.holder or self.closed else self.closings()
+        before = len(self.history)
         with self.expect(Busy if self.holder else None):
             self.session.begin_run(run_id)
             self.holder = run_id
+        made = self.session.history[before:]
+        results = [each.result for each in made if isinstance(each, ToolMessage)]
+        assert [(each.key, each.status) for each in results] == foretold
+        self.context += made
+        self.history += made
+        self.ids += [each.id for each in made]
+
+    def closings(self) -> list[tuple[str, str]]:
+        """The key and the status of each result that the open calls get, where no call of theirs waits."""
+        last = next((each for each in reversed(self.context) if not isinstance(each, ToolMessage)), None)
+        if not self.open or not isinstance(last, AssistantMessage):
+            return []
+        given = [
+            each.result.key for each in self.context[self.context.index(last) + 1 :] if isinstance(each, ToolMessage)
+        ]
+        keys = [f"{last.id}:{index}" for index in range(len(last.tool_calls))]
+        left = [key for key in keys if key not in given][given.count("") :]
+        waits = any(call.key in left and call.key not in self.started for call in self.waiting)
+        statuses = [(key, "cancelled" if key in self.started else "" if waits else "not_run") for key in left]
+        return [(key, status) for key, status in statuses if status]
 
     @rule(run_id=st.sampled_from(["r1", "r2", "r3"]), tokens=st.integers(0, 9))
     def end_run(self, run_id: str, tokens: int) -> None:
@@ -194,7 +217,10 @@ class Sessions(RuleBasedStateMachine):
         assert session.metadata == self.metadata
         assert session.labels == self.labels
         assert session.events == (EVENT.to_dict(),) * self.events
-        assert session.check() == check_messages(self.context, self.waiting)
+        problems = [(problem.index, problem.rule) for problem in session.check()]
+        assert sorted(problems) == [
+            (problem.index, problem.rule) for problem in check_messages(self.context, self.waiting)
+        ]
 
 
 TestSessions = Sessions.TestCase

@@ -1,0 +1,60 @@
+"""The first entry of a journal: which session it is, and where it begins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gotato_py import NotSupported, SessionCorrupt
+
+from ._entry_json import metadata_texts
+from ._json import is_object, json_value
+from ._state import State
+from .journal import JSONObject
+
+FORMAT = 1
+"""The version of a session as a whole; a newer one is not read."""
+
+
+def new_head(id: str, created_at: float, values: Mapping[str, str]) -> JSONObject:
+    """The head of a session that begins with nothing."""
+    head: JSONObject = {"gotato_session": FORMAT, "id": id, "created_at": created_at}
+    if values:
+        head["metadata"] = {key: json_value(text) for key, text in values.items()}
+    return head
+
+
+def fork_head(id: str, parent_id: str, created_at: float, at: str | None, state: State) -> JSONObject:
+    """The head of a fork that begins with `state`; its metadata are there for lists of sessions."""
+    head = {**new_head(id, created_at, state.values), "parent_id": parent_id, "at": state.seq}
+    if at is not None:
+        head["branch"] = at
+    return head
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """A head that was read. `at` is the number of the last entry that a fork has from its parent, `branch` the entry
+    from which it goes on, None for the newest."""
+
+    values: dict[str, str]
+    parent_id: str = ""
+    at: int = 0
+    branch: str | None = None
+
+
+def read_head(id: str, entries: list[JSONObject]) -> Head:
+    """The head of a journal. Raises `NotSupported` for a newer version, `SessionCorrupt` for what is none."""
+    given = entries[0] if entries else {}
+    version = given.get("gotato_session")
+    if type(version) is not int:
+        raise SessionCorrupt(f"the session {id} has no head: it is no session, or its store lost it", line=1)
+    if version > FORMAT:
+        text = f"the session {id} was written by a newer release (version {version}, this one reads {FORMAT})"
+        raise NotSupported(text)
+    metadata, parent, at = given.get("metadata", {}), given.get("parent_id", ""), given.get("at", 0)
+    branch = given.get("branch")
+    is_right = given.get("id") == id and isinstance(parent, str) and type(at) is int
+    if not is_right or not is_object(metadata) or not (branch is None or isinstance(branch, str)):
+        raise SessionCorrupt(f"the head of the session {id} is damaged", line=1)
+    return Head(metadata_texts(metadata), parent, at, branch)

@@ -1,0 +1,33 @@
+"""What the model is told when work that was pending has come to its end."""
+
+from __future__ import annotations
+
+from gotato_py import InvalidArgument, TextPart, ToolResult, UserMessage
+
+from ._state import State
+
+TOOL_UPDATE = "tool_update"
+"""The key in the message's `metadata` under which the key of the call stands."""
+
+
+def settled_message(state: State, key: str, result: ToolResult | str) -> UserMessage:
+    """The user message that says what came of the call, with the parts of the result."""
+    if isinstance(result, str):
+        result = ToolResult("", "ok", result)
+    if not isinstance(result, ToolResult):
+        text = f"Session.complete_call: result must be a ToolResult or a str, not {type(result).__name__}"
+        raise InvalidArgument(text)
+    if result.status == "pending":
+        raise InvalidArgument("Session.complete_call: result is pending still; give the one that it came to")
+    name = _name_of(state, key)
+    told = TextPart(f"The pending call of the tool {name} has come to its end ({result.status.value}). Its result:\n")
+    parts = result.parts or (TextPart(result.text or "(no output)"),)
+    return UserMessage((told, *parts), metadata={TOOL_UPDATE: key})
+
+
+def _name_of(state: State, key: str) -> str:
+    """The name of the tool that the call named."""
+    message_id, _, index = key.rpartition(":")
+    node = state.nodes.get(message_id)
+    calls = getattr(getattr(node, "message", None), "tool_calls", ())
+    return calls[int(index)].name if index.isdecimal() and int(index) < len(calls) else key

@@ -1,0 +1,149 @@
+"""Sessions in the memory of one process, for tests and for programs that need no more."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Iterator, Sequence
+from typing import TypedDict
+
+from gotato_py import ForkedProcess, InvalidState, LeaseLost, NotFound, SessionBusy
+
+from .journal import JSONObject
+from .lease import Lease
+from .store import StoreBase
+from .summary import SessionSummary
+
+
+class _Kept:
+    """What is kept of one session. `commits` grows by one atomic step; `lease` is changed by one, too."""
+
+    __slots__ = ("commits", "head", "lease", "tokens")
+
+    def __init__(self, head: JSONObject) -> None:
+        self.head = head
+        self.commits: list[tuple[JSONObject, ...]] = []
+        self.lease: dict[str, Lease] = {}  # "writer": the one who writes
+        self.tokens = 0
+
+    @property
+    def entries(self) -> list[JSONObject]:
+        """The head and what was committed."""
+        return [self.head, *(entry for commit in list(self.commits) for entry in commit)]
+
+
+class _MemoryJournal:
+    __slots__ = ("_id", "_kept", "_pid", "lease")
+
+    def __init__(self, id: str, kept: _Kept, lease: Lease | None) -> None:
+        self._id = id
+        self._kept = kept
+        self._pid = os.getpid()
+        self.lease: Lease | None = lease
+
+    @property
+    def last_seq(self) -> int:
+        """The number of the last entry."""
+        commits = self._kept.commits
+        seq: int = commits[-1][-1]["seq"] if commits else self._kept.head.get("at", 0)
+        return seq
+
+    def entries(self) -> list[JSONObject]:
+        """Everything that is kept."""
+        return self._kept.entries
+
+    def append(self, entries: Sequence[JSONObject]) -> None:
+        """Keeps them all, in one step."""
+        if os.getpid() != self._pid:
+            raise ForkedProcess(f"the session {self._id} was opened by the process that this one was forked from")
+        holder = self._kept.lease.get("writer")
+        if holder is not self.lease or holder is None:
+            now = "is gone" if holder is None else f"was taken over by {holder.owner}"
+            raise LeaseLost(f"the session {self._id} {now}", **_told(holder))
+        if entries:
+            self._kept.commits.append(tuple(entries))
+
+    def sync(self) -> None:
+        """Nothing to do: memory lasts as long as the process."""
+
+    def close(self) -> None:
+        """Lets the session go, if it is this one's."""
+        if os.getpid() == self._pid and self._kept.lease.get("writer") is self.lease:
+            self._kept.lease.pop("writer", None)
+
+
+class MemoryStore(StoreBase):
+    """Keeps sessions as long as the store lives. Any thread may use it; a forked child has a copy to read."""
+
+    def __init__(self) -> None:
+        self._sessions: dict[str, _Kept] = {}
+
+    def __repr__(self) -> str:
+        return f"MemoryStore({len(self._sessions)} sessions)"
+
+    def create_journal(self, id: str, head: JSONObject) -> None:
+        """Keeps the head."""
+        kept = _Kept(head)
+        if self._sessions.setdefault(id, kept) is not kept:
+            raise InvalidState(f"there is a session {id} already", operation="Store.create")
+
+    def open_journal(self, id: str, owner: str, read_only: bool, steal: bool) -> _MemoryJournal:
+        """The journal, at once: nobody waits for a lease."""
+        kept = self._kept(id)
+        if read_only:
+            return _MemoryJournal(id, kept, None)
+        kept.tokens += 1
+        lease = Lease(owner, socket.gethostname(), os.getpid(), self.clock.time(), kept.tokens)
+        if steal:
+            kept.lease["writer"] = lease
+        elif (holder := kept.lease.setdefault("writer", lease)) is not lease:
+            raise SessionBusy(f"the session {id} is open: {holder.owner} writes to it", **_told(holder))
+        return _MemoryJournal(id, kept, lease)
+
+    def summaries(self) -> Iterator[SessionSummary]:
+        """All sessions, those changed last first."""
+        found = [_summary(id, kept) for id, kept in list(self._sessions.items())]
+        return iter(sorted(found, key=lambda each: each.updated_at, reverse=True))
+
+    def delete_journal(self, id: str) -> None:
+        """Forgets the session."""
+        kept = self._kept(id)
+        if (holder := kept.lease.get("writer")) is not None:
+            raise SessionBusy(f"the session {id} is open: {holder.owner} writes to it", **_told(holder))
+        self._sessions.pop(id, None)
+
+    def _kept(self, id: str) -> _Kept:
+        kept = self._sessions.get(id)
+        if kept is None:
+            raise NotFound(f"there is no session {id}", operation="Store.open")
+        return kept
+
+
+class _Holder(TypedDict):
+    owner: str
+    host: str
+    pid: int
+    since: float
+
+
+def _told(lease: Lease | None) -> _Holder:
+    """What an error says of the one who writes."""
+    if lease is None:
+        return {"owner": "", "host": "", "pid": 0, "since": 0.0}
+    return {"owner": lease.owner, "host": lease.host, "pid": lease.pid, "since": lease.since}
+
+
+def _summary(id: str, kept: _Kept) -> SessionSummary:
+    entries = kept.entries
+    created_at: float = kept.head["created_at"]
+    metadata = [each["metadata"] for each in entries if each.get("type") == "metadata"]
+    return SessionSummary(
+        id,
+        kept.head.get("parent_id", ""),
+        created_at,
+        entries[-1].get("time") or created_at,
+        sum(len(json.dumps(each)) for each in entries),
+        metadata[-1] if metadata else kept.head.get("metadata", {}),
+        sum(each.get("type") == "message" for each in entries),
+    )

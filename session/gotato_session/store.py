@@ -1,0 +1,229 @@
+"""A store of sessions: the seam that applications see, and the base on which a store's author builds."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import islice
+from typing import Any, Protocol
+
+from gotato_py import Clock, InvalidArgument, InvalidState, NotFound, NotSupported, SessionCorrupt, SystemClock
+
+from ._arguments import a_session_id, a_text, random_ids, wrong
+from ._entry_json import entry_to_dict
+from ._head import new_head
+from ._json import json_object
+from ._opening import first_state, open_log
+from ._salvaging import salvaged
+from .journal import Journal, JSONObject
+from .lease import default_owner
+from .session import Session
+from .summary import SessionSummary
+
+Stored = list[JSONObject]
+Where = Mapping[str, object] | Callable[[SessionSummary], bool]
+"""Which sessions: values that their metadata must have, or a question asked of each summary."""
+
+
+class Store(Protocol):
+    """Where sessions are kept."""
+
+    def create(
+        self, id: str | None = None, *, owner: str | None = None, metadata: Mapping[str, object] | None = None
+    ) -> Session:
+        """A new session, open for writing. Raises `InvalidState` if there is one with that id."""
+        ...
+
+    def open(
+        self,
+        id: str,
+        *,
+        owner: str | None = None,
+        create: bool = False,
+        read_only: bool = False,
+        steal: bool = False,
+        repair: bool = False,
+    ) -> Session:
+        """The session with that id. One `Session` object at a time, of all processes, may write to it.
+
+        `create` makes it where there is none; `read_only` changes nothing and asks for no lease; `steal` takes it from
+        an owner who lives (a dead one has let it go); `repair` opens a copy of a damaged one, with its gaps marked, and
+        leaves the damaged one alone. `owner` is a name for people, "host:pid" if left out.
+
+        Raises `NotFound`, `SessionBusy` at once, `SessionCorrupt`, `NotSupported` for one that a newer release wrote.
+        """
+        ...
+
+    def list(self, *, where: Where | None = None, limit: int | None = None) -> Iterator[SessionSummary]:
+        """The sessions, those changed last first."""
+        ...
+
+    def delete(self, id: str) -> None:
+        """Removes a session. Raises `NotFound`, `SessionBusy` while it is open, `InvalidState` while it has forks."""
+        ...
+
+
+class StoreBase(ABC):
+    """What a store's author derives from: four or five methods about journals; this and `Session` do the rest.
+
+    `clock` says when things happened, `ids(kind)` makes ids, kind "session" or "message"; a store may set its own.
+    """
+
+    clock: Clock = SystemClock()
+    ids: Callable[[str], str] = staticmethod(random_ids)
+
+    # ---- what an author writes
+
+    @abstractmethod
+    def create_journal(self, id: str, head: JSONObject) -> object:
+        """Makes a journal that holds the head alone, all or nothing; what it returns is ignored.
+
+        Raises `InvalidState` if there is one already."""
+
+    @abstractmethod
+    def open_journal(self, id: str, owner: str, read_only: bool, steal: bool) -> Journal:
+        """The journal. Raises what `Store.open` names; a writer has the lease from here on."""
+
+    @abstractmethod
+    def summaries(self) -> Iterator[SessionSummary]:
+        """All sessions, those changed last first."""
+
+    @abstractmethod
+    def delete_journal(self, id: str) -> None:
+        """Removes a journal. Raises `NotFound`, and `SessionBusy` while a writer has it."""
+
+    def salvage_journal(self, id: str) -> Sequence[JSONObject]:
+        """What can be read of a damaged journal, its head first, and `{"type": "gap", "text": …}` where something is
+        missing; it changes nothing. Optional: a store that cannot raises `NotSupported`, as this does."""
+        raise NotSupported(f"{type(self).__name__} cannot read what is left of a damaged session")
+
+    # ---- what applications call
+
+    def create(
+        self, id: str | None = None, *, owner: str | None = None, metadata: Mapping[str, object] | None = None
+    ) -> Session:
+        """A new session, open for writing. Raises `InvalidState` if there is one with that id."""
+        made = self.ids("session") if id is None else id
+        a_session_id("create: ids('session')" if id is None else "create: id", made)
+        values = json_object("create: metadata", metadata)
+        journal = self.keep(new_head(made, self.clock.time(), values), owner)
+        return self._session(made, journal)
+
+    def open(
+        self,
+        id: str,
+        *,
+        owner: str | None = None,
+        create: bool = False,
+        read_only: bool = False,
+        steal: bool = False,
+        repair: bool = False,
+    ) -> Session:
+        """The session with that id, as `Store.open` says."""
+        a_session_id("open: id", id)
+        named = _owner(owner)
+        if read_only and (create or steal or repair):
+            raise InvalidArgument("open: read_only changes nothing; create, steal and repair do")
+        if repair:
+            return self._repaired(id, named)
+        try:
+            journal = self.open_journal(id, named, read_only, steal)
+        except NotFound:
+            if not create:
+                raise
+            try:
+                return self.create(id, owner=owner)
+            except InvalidState:  # another came first
+                journal = self.open_journal(id, named, read_only, steal)
+        return self._session(id, journal)
+
+    def list(self, *, where: Where | None = None, limit: int | None = None) -> Iterator[SessionSummary]:
+        """The sessions, those changed last first; `where` is what their metadata must have, or asks each summary."""
+        if limit is not None and (type(limit) is not int or limit < 0):
+            raise InvalidArgument("list: limit must be None or an int of at least 0")
+        if where is None:
+            found = self.summaries()
+        elif callable(where):
+            found = filter(where, self.summaries())
+        elif isinstance(where, Mapping):
+            for key in where:
+                a_text("list: a key of where", key)
+            found = filter(partial(self._has, where), self.summaries())
+        else:
+            raise wrong("list: where", "a mapping or a callable", where)
+        return islice(found, limit)
+
+    def delete(self, id: str) -> None:
+        """Removes a session. Raises `NotFound`, `SessionBusy` while it is open, `InvalidState` while it has forks."""
+        a_session_id("delete: id", id)
+        forks = [each.id for each in self.summaries() if each.parent_id == id]
+        if forks:
+            text = f"the session {id} has forks, which need it: {', '.join(forks[:3])}; delete these first"
+            raise InvalidState(text, operation="Store.delete")
+        self.delete_journal(id)
+
+    def keep(self, head: JSONObject, owner: str | None) -> Journal:
+        """A new journal that holds the head alone, open for writing."""
+        named = _owner(owner)
+        id: str = head["id"]
+        self.create_journal(id, head)
+        return self.open_journal(id, named, False, False)
+
+    def _has(self, wanted: Mapping[str, object], summary: SessionSummary) -> bool:
+        metadata: Mapping[str, Any] | None = summary.metadata  # Any: JSON values
+        if metadata is None:  # the list cannot know them
+            with self.open(summary.id, read_only=True) as session:
+                metadata = session.metadata
+        return all(key in metadata and metadata[key] == each for key, each in wanted.items())
+
+    def _entries_of(self, id: str) -> Stored:
+        journal = self.open_journal(id, default_owner(), True, False)
+        try:
+            return journal.entries()
+        finally:
+            journal.close()
+
+    def _session(self, id: str, journal: Journal) -> Session:
+        """The session of an open journal; one that cannot be read is let go."""
+        try:
+            head, log = open_log(id, journal, self.clock, self._entries_of)
+            made = Session._of(id, head.parent_id, log, self.clock, self.ids, self)  # pyright: ignore[reportPrivateUsage]  # the package's own
+            if journal.lease is None:
+                log.read_only = True
+            else:
+                made._close_calls()  # pyright: ignore[reportPrivateUsage]  # as above
+            return made
+        except BaseException:
+            journal.close()
+            raise
+
+    def _repaired(self, id: str, owner: str) -> Session:
+        """The session itself if nothing is wrong with it, else a copy of what is left of it."""
+        try:
+            return self.open(id, owner=owner)
+        except SessionCorrupt:
+            stored = [*self.salvage_journal(id)]
+        _, state, _ = first_state(id, stored, self._entries_of)
+        entries = salvaged(stored[1:], state, lambda: self.ids("message"))
+        copy_id, journal = self._copy_of(id, stored[0], owner)
+        try:
+            journal.append([entry_to_dict(entry) for entry in entries])
+        except BaseException:
+            journal.close()
+            raise
+        return self._session(copy_id, journal)
+
+    def _copy_of(self, id: str, head: JSONObject, owner: str) -> tuple[str, Journal]:
+        """A new journal for what is left of a session, and its id, which says so."""
+        number = 1
+        while True:
+            copy_id = f"{id[:100]}.repaired" + (f"-{number}" if number > 1 else "")
+            try:
+                return copy_id, self.keep({**head, "id": copy_id, "created_at": self.clock.time()}, owner)
+            except InvalidState:  # there is one already
+                number += 1
+
+
+def _owner(given: str | None) -> str:
+    return default_owner() if given is None else a_text("owner", given)

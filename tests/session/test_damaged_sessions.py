@@ -1,0 +1,216 @@
+"""What does not fit together is refused with its line; `repair=True` makes a copy with its gaps marked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeGuard
+
+import pytest
+
+from gotato_py import Agent, Message, NotSupported, SessionCorrupt, ToolMessage, check_messages
+from gotato_session import MemoryStore
+from gotato_testkit import ScriptedModel, say
+
+from .failing_store import FailingStore
+from .histories import answer, result, run_record, summary, user
+
+Entries = list[dict[str, Any]]
+GAP = {"type": "gap", "text": "line 4 is damaged"}
+
+
+def a_store() -> FailingStore:
+    """A store with one session: head, u1, a1 (two calls), a mark, t1, t2, a2, run."""
+    store = FailingStore()
+    with store.create("s", metadata={"k": 1}) as session:
+        session.append(user("u1"))
+        session.append(answer("a1", calls=2))
+        session.mark_started("a1:0")
+        session.append(result("t1", "a1:0"))
+        session.append(result("t2", "a1:1"))
+        session.append(answer("a2"))
+        session.end_run(run_record("r1"))
+    return store
+
+
+def changed(number: int, **changes: object) -> Callable[[Entries], Entries]:
+    """Damage that changes some fields of one entry."""
+    return lambda entries: [{**each, **changes} if place == number else each for place, each in enumerate(entries)]
+
+
+def without(*numbers: int) -> Callable[[Entries], Entries]:
+    """Damage that loses entries."""
+    return lambda entries: [each for place, each in enumerate(entries) if place not in numbers]
+
+
+def with_gap(*numbers: int) -> Callable[[Entries], Entries]:
+    """What a store says of entries that it cannot read."""
+    return lambda entries: [
+        GAP if place == numbers[0] else each for place, each in enumerate(entries) if place not in numbers[1:]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("damage", "line"),
+    [
+        (without(2), 3),
+        (changed(3, seq=2), 4),
+        (changed(2, parent="nowhere"), 3),
+        (changed(2, type="unheard of"), 3),
+        (changed(2, message={"role": "user"}), 3),
+        (changed(2, message={"role": "user", "parts": []}), 3),
+        (changed(2, message="text"), 3),
+        (changed(2, time="noon"), 3),
+        (changed(3, key=7), 4),
+        (changed(3, type="branch", to="nowhere"), 4),
+        (changed(3, type="label", name="l", entry_id="nowhere"), 4),
+        (changed(3, type="waiting", calls={}), 4),
+        (changed(3, type="waiting", calls=["x"]), 4),
+        (changed(3, type="waiting", calls=[{"kind": "run_record"}]), 4),
+        (changed(3, type="run", record=run_record), 4),
+        (changed(3, type="settlement", message={"role": "assistant", "id": "m"}), 4),
+        (changed(3, type="compaction", compaction={}), 4),
+        (changed(3, type="metadata", metadata=[]), 4),
+        (lambda entries: [entries[0], entries[4]], 2),
+        (lambda entries: entries[1:], 1),
+        (lambda entries: [], 1),
+        (changed(0, id="another"), 1),
+        (changed(0, metadata=3), 1),
+    ],
+)
+def test_what_does_not_fit_is_refused_with_its_line(damage: Callable[[Entries], Entries], line: int) -> None:
+    """An entry that is lost, doubled, unknown or in the wrong place is SessionCorrupt, and nothing is written."""
+    store = a_store()
+    store.damage = damage
+    for read_only in (True, False):
+        with pytest.raises(SessionCorrupt) as caught:
+            store.open("s", read_only=read_only)
+        assert caught.value.line == line
+    store.damage = None
+    with store.open("s") as session:
+        assert len(session.history) == 5
+
+
+@pytest.mark.parametrize("damage", [changed(0, gotato_session=2), changed(4, v=2)])
+def test_what_a_newer_release_wrote_is_not_supported(damage: Callable[[Entries], Entries]) -> None:
+    """The version comes first: of the session, and of each entry."""
+    store = a_store()
+    store.damage = damage
+    with pytest.raises(NotSupported, match="newer release"):
+        store.open("s")
+    with pytest.raises(NotSupported, match="newer release"):
+        store.open("s", repair=True)
+
+
+def test_repair_opens_a_session_that_is_whole_as_it_is() -> None:
+    """There is nothing to copy."""
+    store = a_store()
+    with store.open("s", repair=True) as session:
+        assert session.id == "s"
+
+
+@pytest.mark.parametrize(
+    ("lost", "left"),
+    [
+        ((1,), ["gap", "a1", "t1", "t2", "a2"]),
+        ((2,), ["u1", "gap", "a2"]),
+        ((2, 3, 4), ["u1", "gap", "a2"]),
+        ((4,), ["u1", "a1", "t2", "cancelled", "gap", "a2"]),
+        ((5,), ["u1", "a1", "t1", "not_run", "gap", "a2"]),
+        ((4, 5), ["u1", "a1", "cancelled", "not_run", "gap", "a2"]),
+        ((6,), ["u1", "a1", "t1", "t2", "gap"]),
+    ],
+)
+def test_a_repaired_copy_keeps_what_is_left_and_marks_the_gap(lost: tuple[int, ...], left: list[str]) -> None:
+    """Calls and results that lost each other are closed or left out, the model is told of the gap, and the copy goes
+    on; the damaged session stays as it is."""
+    store = a_store()
+    store.damage = without(*lost)
+    store.left = with_gap(*lost)
+    for copy_id in ("s.repaired", "s.repaired-2"):
+        with store.open("s", repair=True) as session:
+            assert session.id == copy_id
+            names = [
+                "gap" if "gap" in each.metadata else each.result.status if _is_closing(each) else each.id
+                for each in session.history
+            ]
+            assert names == left
+            assert session.recovered[0] == "line 4 is damaged"
+            assert check_messages(session.messages) == []
+            assert session.get("k") == 1
+            assert Agent(ScriptedModel([say("on")]), transcript=session).run("go on").text == "on"
+    with store.open("s.repaired") as again:
+        assert again.recovered[0] == "line 4 is damaged"
+    with pytest.raises(SessionCorrupt):
+        store.open("s")
+
+
+def _is_closing(message: Message) -> TypeGuard[ToolMessage]:
+    return isinstance(message, ToolMessage) and len(message.id) > 2
+
+
+def test_a_lost_move_is_told_by_what_follows() -> None:
+    """Where the entry of a branch is lost, the parents of the next entries still say where they belong."""
+    store = FailingStore()
+    with store.create("s") as session:
+        session.append(user("u1"))
+        session.append(answer("a1"))
+        session.append(user("u2"))
+        session.branch("u1")
+        session.append(answer("a2"))
+    store.damage, store.left = without(4), with_gap(4)
+    with store.open("s", repair=True) as session:
+        assert session.history[0].id == "u1"
+        assert session.history[-1].id == "a2"
+        assert session.tree["u2"] == "a1"
+
+
+def test_summaries_labels_and_unreadable_entries_of_a_damaged_session() -> None:
+    """A summary whose place is lost and a label of a lost entry are left out; an entry that cannot be read is a gap."""
+    store = a_store()
+    with store.open("s") as session:
+        session.replace(summary("a2", "s1"))
+        session.label("end", "s1")
+        session.append(user("u2"))
+    store.damage = without(6)
+    store.left = lambda entries: [*entries[:6], GAP, {"seq": "x"}, *entries[7:]]
+    with store.open("s", repair=True) as session:
+        assert session.labels == {}
+        assert session.compactions == ()
+        assert [message.id for message in session.history][-1] == "u2"
+        assert any("could not be read" in text for text in session.recovered)
+
+
+def test_a_store_that_cannot_salvage_says_so() -> None:
+    """`repair` needs what a store may leave out."""
+
+    class Plain(MemoryStore):
+        """Its entries are damaged."""
+
+        def open_journal(self, id: str, owner: str, read_only: bool, steal: bool) -> Any:
+            journal = super().open_journal(id, owner, read_only, steal)
+            journal._kept.commits.append(({"seq": 9},))
+            return journal
+
+    store = Plain()
+    store.create_journal("s", {"gotato_session": 1, "id": "s", "created_at": 0.0})
+    with pytest.raises(NotSupported, match=r"^Plain cannot read"):
+        store.open("s", repair=True)
+
+
+def test_a_fork_whose_parent_is_gone_or_shorter_is_corrupt() -> None:
+    """What a fork shares has to be there, whole."""
+    store = a_store()
+    with store.open("s") as session:
+        session.fork("u1", id="f").close()
+    kept = store._sessions["s"]
+    commits = list(kept.commits)
+    del kept.commits[3:]
+    with pytest.raises(SessionCorrupt, match="begins with entry 7 of s, which is not there"):
+        store.open("f")
+    kept.commits[:] = commits
+    del store._sessions["s"]
+    with pytest.raises(SessionCorrupt, match="is a fork of s, which is not there"):
+        store.open("f")
+    store._sessions["s"] = store._sessions["f"]
+    with pytest.raises(SessionCorrupt):
+        store.open("f")

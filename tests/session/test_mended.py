@@ -1,0 +1,119 @@
+"""Faults that were found once, each with the smallest case that showed it."""
+
+from __future__ import annotations
+
+import gc
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gotato_py import SessionCorrupt, ToolMessage, ToolResult
+from gotato_session import FileStore, Session
+from gotato_session._collector import collector_at_rest
+
+from .failing_store import FailingStore
+from .histories import answer, summary, user
+
+ROOT = Path(__file__).resolve().parents[2]
+Entries = list[dict[str, Any]]
+
+
+def test_a_torn_tail_is_told_without_being_touched(tmp_path: Path) -> None:
+    """A read-only look and its `check` say what a writer would move; nothing is written."""
+    store = FileStore(tmp_path)
+    with store.create("s") as session:
+        session.append(user("u1"))
+    file = tmp_path / "s.jsonl"
+    with file.open("ab") as tail:
+        tail.write(b'{"seq":4,')
+    before = file.read_bytes()
+    with store.open("s", read_only=True) as session:
+        [told] = session.recovered
+        assert told.startswith("9 bytes of an unfinished commit")
+        assert [(problem.rule, problem.text) for problem in session.check()] == [(0, told)]
+    assert file.read_bytes() == before
+    with store.open("s") as session:
+        assert "were moved to" in session.recovered[0]
+        assert session.check() == []
+
+
+def test_a_completion_that_is_held_back_is_in_the_fork_too() -> None:
+    """During a run a call is completed and the session forked: the fork tells what came of the call."""
+    session = Session()
+    session.append(user("u1"))
+    session.append(answer("a1", calls=1))
+    session.append(ToolMessage(ToolResult("same", "pending", "later", key="a1:0"), id="t1"))
+    session.begin_run("r1")
+    told = session.complete_call("a1:0", "done")
+    fork = session.fork()
+    assert fork.history[-1].id == told.id
+    assert session.history[-1].id == "t1"
+
+
+def with_entry(number: int, change: Callable[[dict[str, Any]], None]) -> Callable[[Entries], Entries]:
+    """Damage to one entry, of a copy."""
+
+    def damage(entries: Entries) -> Entries:
+        copied: Entries = json.loads(json.dumps(entries))
+        change(copied[number])
+        return copied
+
+    return damage
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        with_entry(3, lambda entry: entry["compaction"]["summary"].update(id="u1")),
+        with_entry(4, lambda entry: entry["message"].update(id="u1")),
+        with_entry(1, lambda entry: entry.update(time=10**400)),
+        with_entry(1, lambda entry: entry.update(time=float("nan"))),
+        with_entry(1, lambda entry: entry.update(time=-1)),
+    ],
+)
+def test_an_entry_that_cannot_be_is_refused(damage: Callable[[Entries], Entries]) -> None:
+    """An id that comes twice, of a summary or of a completion, and a time that no clock shows."""
+    store = FailingStore()
+    with store.create("s") as session:
+        session.append(user("u1"))
+        session.append(answer("a1"))
+        session.replace(summary("a1", "s1"))
+    kept = store._sessions["s"]
+    settlement = {"seq": 4, "v": 1, "type": "settlement", "time": 0.0, "key": "k", "message": {"role": "user"}}
+    settlement["message"] = {"role": "user", "id": "x1", "parts": [{"kind": "text", "text": "done"}]}
+    kept.commits.append((settlement,))
+    store.open("s").close()
+    store.damage = damage
+    with pytest.raises(SessionCorrupt):
+        store.open("s")
+
+
+def test_the_collector_is_as_it_was() -> None:
+    """It rests while a session is read, and stays off for those who had turned it off."""
+    with collector_at_rest():
+        assert not gc.isenabled()
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        with collector_at_rest():
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+
+
+def test_the_testkit_loads_no_store_before_one_is_asked_for() -> None:
+    """`gotato run` takes its demo model from the testkit, and pays for no database."""
+    code = "import gotato_testkit, sys; print('sqlite3' in sys.modules, gotato_testkit.FaultyStore.__name__)"
+    paths = ":".join(str(ROOT / each) for each in ("gotato_py", "session", "testkit"))
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONPATH": paths}
+    )
+    assert done.stdout == "False FaultyStore\n"
+    with pytest.raises(AttributeError, match="nothing"):
+        __import__("gotato_testkit").nothing  # noqa: B018  # asking is the test
