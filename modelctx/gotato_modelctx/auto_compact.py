@@ -1,0 +1,196 @@
+"""Compaction by itself: before a request that is too large, and after one that was."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from gotato_py import Clock, Compaction, ContextOverflow, InvalidArgument, Scope, SystemClock, TurnView
+
+from ._load import Load
+from ._per_transcript import PerTranscript
+from .compacting import Measure, compact
+from .policy import CompactPolicy
+from .summarizers import Summarizer
+from .tokens import estimate_tokens, message_tokens
+
+
+@dataclass(slots=True)
+class _Known:
+    """What is remembered of one transcript."""
+
+    load: Load = field(default_factory=Load)
+    call: tuple[str, int] = ("", 0)  # the model call that is being prepared: its run and turn
+    tried: bool = False  # whether an attempt was made for it
+    made: bool = False  # whether that attempt has compacted
+    failure: Exception | None = None  # or what it failed of
+    attempts: int = 0  # in a row that were of no use
+    until: float = 0.0  # when the next one may be made, once there were too many
+
+
+class AutoCompact:
+    """An extension that keeps a context within its policy: `Agent(…, extensions=[AutoCompact(policy, summarizer)])`.
+
+    Before a run and before each request it looks how large the request will be, and compacts what is over
+    `policy.ceiling`, down to about `policy.floor`. It goes by the usage of the last answer, if that is younger than
+    the last compaction, and an estimate of what came since; else by the estimate of all of it. When the provider
+    refuses a request as too large, it compacts at least half away, and the request is built again. One attempt for a
+    model call, whoever asks for it.
+
+    A failed attempt changes nothing. It is told by an `extension_failed` event and the log, and the run goes on if the
+    provider takes the request; if not, the run fails with that `ContextOverflow`, whose `cause` is the failure. What
+    no summary can cure is told with the sizes of what is too large, before one is paid for. After `max_attempts`
+    attempts in a row that failed, or after which the provider still counted a request over the ceiling, there is none
+    for `pause` seconds (by the run's clock), then one at a time; a context that comes under its ceiling ends the row. A
+    request that was refused is always attempted, since the run would fail without.
+
+    `overhead` is what every request holds beside instructions and messages, in tokens: tools, for one. It counts only
+    while there is no usage to go by. `measure` says how large a message is when it is sent. One AutoCompact may serve
+    several agents. Raises `InvalidArgument` for what these cannot be.
+    """
+
+    advisory = True
+    """The kernel tells of its failures and lets the run go on."""
+
+    def __init__(
+        self,
+        policy: CompactPolicy,
+        summarizer: Summarizer,
+        *,
+        overhead: int = 0,
+        max_attempts: int = 3,
+        pause: float = 60.0,
+        measure: Measure = message_tokens,
+        name: str = "AutoCompact",
+    ) -> None:
+        if not isinstance(policy, CompactPolicy):
+            raise InvalidArgument(f"AutoCompact.policy must be a CompactPolicy, not {type(policy).__name__}")
+        if not callable(getattr(summarizer, "summarize", None)):
+            raise InvalidArgument("AutoCompact.summarizer must have a method summarize(messages, scope)")
+        if type(overhead) is not int or overhead < 0:
+            raise InvalidArgument("AutoCompact.overhead must be an int of at least 0")
+        if type(max_attempts) is not int or max_attempts < 1:
+            raise InvalidArgument("AutoCompact.max_attempts must be an int of at least 1")
+        if not pause >= 0:
+            raise InvalidArgument("AutoCompact.pause must be a number of seconds of at least 0")
+        self.name = name
+        self._policy, self._summarizer = policy, summarizer
+        self._overhead, self._measure = overhead, measure
+        self._max_attempts, self._pause = max_attempts, pause
+        self._known = PerTranscript(_Known)
+
+    def __repr__(self) -> str:
+        return f"AutoCompact({self._policy!r}, {self._summarizer!r})"
+
+    def before_run(self, view: TurnView) -> None:
+        """Makes room for the message of the run, before it is committed."""
+        self._keep_within(view)
+
+    def before_turn(self, view: TurnView) -> None:
+        """Makes room for the request of the turn."""
+        self._keep_within(view)
+
+    def on_overflow(self, view: TurnView, error: ContextOverflow) -> bool:
+        """Makes room for a request that the provider refused; the error gets the cause if that fails."""
+        known = self._look(view)
+        if known.tried:
+            _explain(error, known.failure or self._still_too_large(view, known))
+            return False
+        try:
+            self._attempt(view, known, "overflow", most=known.load.estimated // 2)
+        except Exception as failure:
+            if not _has_ended(view):
+                _explain(error, failure)
+            raise
+        return True
+
+    def _keep_within(self, view: TurnView) -> None:
+        known = self._look(view)
+        coming = 0 if view.message is None else self._measure(view.message)
+        tokens = known.load.tokens(self._fixed(view)) + coming
+        if known.tried:
+            return
+        if tokens <= self._policy.ceiling:
+            known.attempts = 0
+        elif not self._pauses(view, known):
+            estimated = known.load.estimated + self._fixed(view) + coming
+            self._attempt(view, known, "ceiling", coming=coming, excess=max(1.0, tokens / max(1, estimated)))
+
+    def _look(self, view: TurnView) -> _Known:
+        """What is known of the transcript, as it is now."""
+        known = self._known.of(view.transcript)
+        call = (view.run_id, max(1, view.turn))  # what comes before a run is for its first turn
+        known.load.follow(view.messages, getattr(view.transcript, "compactions", ()), self._measure)
+        if known.call != call:
+            if known.made and known.load.request <= self._policy.ceiling:
+                known.attempts = 0  # the last attempt was of use, by all that is known of the request after it
+            known.call, known.tried, known.made, known.failure = call, False, False, None
+        return known
+
+    def _fixed(self, view: TurnView) -> int:
+        return self._overhead + estimate_tokens(view.system)
+
+    def _pauses(self, view: TurnView, known: _Known) -> bool:
+        return known.attempts >= self._max_attempts and _clock(view).monotonic() < known.until
+
+    def _attempt(
+        self,
+        view: TurnView,
+        known: _Known,
+        reason: str,
+        *,
+        coming: int = 0,
+        excess: float = 1.0,
+        most: int | None = None,
+    ) -> Compaction:
+        """Compacts, or raises why not. `excess` is how many tokens there really are to an estimated one, `most` the
+        most tokens that messages may keep."""
+        known.tried = True
+        known.attempts += 1
+        known.until = _clock(view).monotonic() + self._pause
+        overhead = self._fixed(view) + coming
+        floor, wanted = self._policy.floor, getattr(self._summarizer, "max_tokens", 0)
+        summary = min(wanted, floor // 4) if isinstance(wanted, int) else 0
+        keep = max(0, int((floor - overhead - summary) / excess))
+        try:
+            made = compact(
+                view.transcript,
+                self._summarizer,
+                keep_tokens=keep if most is None else min(keep, most),
+                scope=view.scope,
+                reason=reason,
+                overhead=overhead,
+                ceiling=self._policy.ceiling,
+                measure=self._measure,
+            )
+            if made is None:
+                text = f"nothing can be cut, the {len(view.messages)} message(s) have to stay"
+                raise self._too_large(view, known, text)
+        except Exception as failure:
+            known.failure = failure
+            if _has_ended(view):  # the run was ended, and nothing failed
+                known.attempts -= 1
+            raise
+        known.made = True
+        return made
+
+    def _still_too_large(self, view: TurnView, known: _Known) -> ContextOverflow:
+        return self._too_large(view, known, "it was compacted already; lower the ceiling of the policy")
+
+    def _too_large(self, view: TurnView, known: _Known, why: str) -> ContextOverflow:
+        messages, fixed = known.load.estimated, self._fixed(view)
+        coming = 0 if view.message is None else self._measure(view.message)
+        sizes = f"its messages take about {messages + coming} tokens, instructions and tools {fixed}"
+        return ContextOverflow(f"the request is too large: {why}; {sizes}", operation="AutoCompact")
+
+
+def _clock(view: TurnView) -> Clock:
+    return view.scope.clock if isinstance(view.scope, Scope) else SystemClock()  # left out of a view made by hand
+
+
+def _has_ended(view: TurnView) -> bool:
+    return isinstance(view.scope, Scope) and view.scope.cancelled
+
+
+def _explain(error: ContextOverflow, failure: Exception) -> None:
+    """Says why the overflow was not cured; the error is the one that the run fails with."""
+    error.cause = error.__cause__ = failure

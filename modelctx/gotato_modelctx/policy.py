@@ -1,0 +1,34 @@
+"""When a context is compacted, and how far."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+from gotato_py import InvalidArgument
+
+
+@dataclass(frozen=True, slots=True)
+class CompactPolicy:
+    """Compact what takes more than `ceiling` tokens, down to about `floor` tokens; all of a request counts.
+
+    Above the ceiling there has to be room for an answer and for what tools return in one turn. The further the floor
+    is below it, the more seldom a summary is made, and the prompt cache lost. Raises `InvalidArgument` unless
+    0 <= floor < ceiling.
+    """
+
+    ceiling: int
+    floor: int
+
+    def __post_init__(self) -> None:
+        if type(self.ceiling) is not int or type(self.floor) is not int or not 0 <= self.floor < self.ceiling:
+            raise InvalidArgument("CompactPolicy takes two ints, 0 <= floor < ceiling: numbers of tokens")
+
+    @classmethod
+    def of_window(cls, window: int, *, ceiling: float = 0.8, floor: float = 0.4) -> Self:
+        """The policy for a model that takes `window` tokens, with ceiling and floor as shares of it."""
+        if type(window) is not int or window < 1:
+            raise InvalidArgument("CompactPolicy.of_window: window must be an int of at least 1")
+        if not 0 <= floor < ceiling <= 1:
+            raise InvalidArgument("CompactPolicy.of_window: floor and ceiling are shares, 0 <= floor < ceiling <= 1")
+        return cls(int(window * ceiling), int(window * floor))
