@@ -10,9 +10,12 @@ from typing import Any
 
 import pytest
 
+from .effort import by_profile
+
 ROOT = Path(__file__).resolve().parents[1]
 COMMAND = ROOT / "benchmarks" / "bench_core.py"
 GATEWAY = ROOT / "benchmarks" / "bench_gateway.py"
+SESSION = ROOT / "benchmarks" / "bench_session.py"
 PEER = ROOT / "benchmarks" / "peers" / "bench_gotato_py.py"
 ROWS = {
     "turn", "growth", "transform", "observer", "delta_1000", "delta_10000", "construct", "construct_bare", "threads",
@@ -24,6 +27,11 @@ GATEWAY_ROWS = {"line_1k", "line_64k", "lines"} | {
     for kind in ("read", "deltas", "arguments")
     for dialect in ("anthropic", "gemini", "chat", "responses")
 }
+SESSION_ROWS = {
+    "session", "file-commit", "sqlite-commit", "commit-growth", "file-open", "sqlite-open", "file-fork", "file-list",
+    "sqlite-list",
+}  # fmt: skip
+SOME_ROWS = {"turn", "growth", "delta_1000", "construct", "cancel_stall"}
 VERDICTS = {"aim", "must", "MISSED"}
 
 
@@ -33,10 +41,18 @@ def bench(*arguments: str, command: Path = COMMAND) -> subprocess.CompletedProce
     return subprocess.run(command_line, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize(("command", "rows"), [(COMMAND, ROWS), (GATEWAY, GATEWAY_ROWS)], ids=["core", "gateway"])
-def test_the_quick_run_has_every_row(command: Path, rows: set[str]) -> None:
+@pytest.mark.parametrize(
+    ("command", "rows", "named"),
+    [
+        (COMMAND, *by_profile(dev=(SOME_ROWS, SOME_ROWS), ci=(ROWS, set[str]()), nightly=(ROWS, set[str]()))),
+        (GATEWAY, GATEWAY_ROWS, set()),
+        (SESSION, SESSION_ROWS, set()),
+    ],
+    ids=["core", "gateway", "session"],
+)
+def test_the_quick_run_has_every_row(command: Path, rows: set[str], named: set[str]) -> None:
     """`--quick --json` measures every row: positive figures, the least and the most around the median, a verdict."""
-    done = bench("--quick", "--json", command=command)
+    done = bench("--quick", "--json", *sorted(named), command=command)
     assert (done.returncode, done.stderr) == (0, "")
     told = json.loads(done.stdout)
     assert {row["row"] for row in told["rows"]} == rows

@@ -47,10 +47,10 @@ class Handle(io.FileIO):
         finally:
             self.close()
 
-    def is_at(self, path: Path) -> bool:
+    def is_at(self, path: str | Path) -> bool:
         """Whether the path still leads to this file."""
         try:
-            found = path.stat()
+            found = os.stat(path)  # noqa: PTH116  # asked at every commit, where a Path would cost as much as the call
         except FileNotFoundError:
             return False
         return (found.st_dev, found.st_ino) == self._place

@@ -34,6 +34,7 @@ class FileJournal:
         self._kept = found.kept
         self._found: list[JSONObject] | None = found.entries
         self._lease = lease
+        self._paths = str(names.fence), str(names.journal)  # asked for at every commit
         self._sync = manner.sync
         self._disk = manner.disk
         self._form = manner.form
@@ -133,7 +134,8 @@ class FileJournal:
 
     def _check_mine(self, file: int, end: int) -> None:
         """Raises `LeaseLost` if another has the session now; `_file_lock` says why in this order."""
-        if os.access(self._names.fence, os.F_OK) or not self.handle.is_at(self._names.journal):
+        fence, journal = self._paths
+        if os.access(fence, os.F_OK) or not self.handle.is_at(journal):
             self._lost = True
             self._take_back(file, end)
             raise self._lease_lost()

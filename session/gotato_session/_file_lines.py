@@ -38,7 +38,7 @@ class Kept(NamedTuple):
 
 def head_line(head: JSONObject) -> bytes:
     """The first line of a file."""
-    return _summed(_opened(head))
+    return _line(head, "")
 
 
 def commit_lines(entries: Sequence[JSONObject], kept: Kept) -> tuple[bytes, Kept]:
@@ -50,27 +50,25 @@ def commit_lines(entries: Sequence[JSONObject], kept: Kept) -> tuple[bytes, Kept
         if entry.get("seq") != seq:
             raise InvalidArgument(f"the next entry's number is {seq}, not {entry.get('seq')!r}")
         kind = entry.get("type")
-        line = _opened(entry)
-        if left:
-            line += b',"more":true'
+        own = ',"more":true' if left else ""
         if messages is not None:
             messages += kind == "message"
-            line += b',"n":%d' % messages
+            own += f',"n":{messages}'
         if kind == "metadata":
             meta = end
         if meta:
-            line += b',"meta":%d' % meta
-        line = _summed(line)
+            own += f',"meta":{meta}'
+        line = _line(entry, own)
         end += len(line)
         lines.append(line)
     return b"".join(lines), Kept(end, seq, meta, messages)
 
 
-def _opened(entry: JSONObject) -> bytes:
-    """The entry's JSON without its closing brace."""
+def _line(entry: JSONObject, own: str) -> bytes:
+    """The entry's line, with the file's own members before its checksum."""
     if not _OWN.isdisjoint(entry):
         raise InvalidArgument(f"an entry cannot have {sorted(_OWN.intersection(entry))}: the file's own members")
-    return _encode(entry)[:-1].encode()
+    return _summed(f"{_encode(entry)[:-1]}{own}".encode())
 
 
 def _summed(line: bytes) -> bytes:

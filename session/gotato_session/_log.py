@@ -13,8 +13,9 @@ signal in between the taking and the block.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from threading import Lock, RLock
+from time import sleep
 from typing import TypeVar
 
 from gotato_py import Cancelled, Clock, DeadlineExceeded, ForkedProcess, GotatoError, InvalidState, StoreFailure
@@ -29,6 +30,12 @@ T = TypeVar("T")
 Build = Callable[[State, float], Entries]
 """Makes the entries of a commit from the state and the time; none where nothing is to be done. It changes nothing
 itself: it is asked again if another commit came first."""
+
+_LOOKS = 3
+"""At a state that others change meanwhile, before it is made anew for one reader."""
+_PATIENCE = 20
+_MOMENT_S = 0.000_05
+"""How often, and how long at a time, a reader lets the thread go first that may be bringing the state up to date."""
 
 
 class Log:
@@ -94,8 +101,10 @@ class Log:
                 raise InvalidState(text, operation=operation)
             try:
                 with self._storing:
-                    self.check_writable(operation)
-                    self._settle()
+                    if self.closed:  # while it was waited for
+                        self.check_writable(operation)
+                    if self._pending:
+                        self._settle()
                     return self._store_built(operation, self.journal, build)
             finally:
                 if self.closed:  # by a signal handler, which could not let the journal go
@@ -153,16 +162,21 @@ class Log:
         if self.journal is not None and os.getpid() == self._pid:
             with self._turn:  # the commit that is on its way will have ended
                 pass
+        for _ in range(_PATIENCE):  # to make it anew takes as long as all there is
+            if self._state.applied == len(self._commits):
+                return self._state
+            sleep(_MOMENT_S)  # another thread is about to tell it, unless it was interrupted
         return self._made_anew()
 
     def read(self, look: Callable[[State], T]) -> T:
-        """What `look(state)` sees while nothing is committed: for what has to fit together."""
-        while True:
+        """What `look(state)` sees of one moment: for what has to fit together."""
+        for _ in range(_LOOKS):
             state = self.state
             count = state.applied
             seen = look(state)
             if count == len(self._commits):  # no commit has begun, let alone changed the state
                 return seen
+        return look(_replayed(self._base(), self._commits, len(self._commits)))  # writers never rest that long
 
     def _made_anew(self) -> State:
         """The state is behind: a commit was interrupted, or is on its way and will be told by its own thread."""
@@ -171,7 +185,7 @@ class Log:
         made = self._base()
         while made.applied != len(self._commits):
             made.take(self._commits[made.applied + 1])
-        if self._state.applied != len(self._commits):
+        if self._state.applied < made.applied:
             self._state = made
         return made
 
@@ -187,13 +201,7 @@ class Log:
         first, count = self.read(look)
         base, commits = self._base, self._commits
 
-        def anew() -> State:
-            made = base()
-            for number in range(1, count + 1):
-                made.take(commits[number])
-            return made.forked(at)
-
-        return first, anew
+        return first, lambda: _replayed(base(), commits, count).forked(at)
 
     def sync(self, operation: str) -> None:
         """Makes what was committed survive a power cut, as far as the store promises it. Raises `StoreFailure`."""
@@ -216,8 +224,19 @@ class Log:
             self.journal.close()
             return
         with self._turn:
-            if not self._storing.locked():  # else a signal handler closes in the middle of a commit, whose end does it
+            if self._storing.locked():  # a signal handler closes in the middle of a commit, whose end does it
+                return
+            try:
+                self._settle()  # a journal that is closed need not know any more what it keeps
+            finally:
                 self.journal.close()
+
+
+def _replayed(state: State, commits: Mapping[int, Entries], count: int) -> State:
+    """The state after so many commits; `state` is the one before the first."""
+    for number in range(1, count + 1):
+        state.take(commits[number])
+    return state
 
 
 def stored_seq(journal: Journal) -> int:

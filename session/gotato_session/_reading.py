@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from typing import Any, TypeVar
 
 from gotato_py import (
     Compaction,
@@ -23,6 +23,8 @@ from ._json import json_value
 from ._log import Log
 from ._state import State
 from .lease import Lease
+
+T = TypeVar("T")
 
 STORED = 0
 """`Problem.rule`: what is wrong with how the session is stored."""
@@ -79,7 +81,7 @@ class SessionView:
     @property
     def started(self) -> Collection[str]:
         """The keys of all calls that were started."""
-        return self._log.state.started.keys()
+        return _Keys(self._log.state.started)
 
     @property
     def waiting(self) -> tuple[WaitingCall, ...]:
@@ -124,17 +126,20 @@ class SessionView:
     @property
     def path(self) -> tuple[str, ...]:
         """The ids of the entries of the current branch, messages and summaries, the first one first."""
-        return self._log.read(lambda state: tuple(state.ids_to(state.leaf)))
+        state = self._log.state
+        return tuple(state.ids_to(state.leaf))
 
     @property
     def tree(self) -> Mapping[str, str]:
         """The id of each entry's parent, by its id, in the order in which they came; "" is that of the first ones."""
-        return self._log.read(lambda state: {id: node.parent for id, node in list(state.nodes.items())})
+        return {id: node.parent for id, node in self._log.state.nodes.copy().items()}
 
     @property
     def leaves(self) -> tuple[str, ...]:
         """The ids of the entries that nothing follows, the oldest first: where branches end."""
-        return self._log.read(_leaves)
+        nodes = self._log.state.nodes.copy()
+        parents = {node.parent for node in nodes.values()}
+        return tuple([id for id in nodes if id not in parents])
 
     def check(self) -> list[Problem]:
         """What is wrong, and would be mended when the session is opened for writing or goes on: calls that are open and
@@ -146,9 +151,29 @@ class SessionView:
         return problems
 
 
-def _leaves(state: State) -> tuple[str, ...]:
-    parents = {node.parent for node in list(state.nodes.values())}
-    return tuple([id for id in list(state.nodes) if id not in parents])
+class _Keys(Set[str]):
+    """The keys of a dict that only grows, for threads other than the one that adds to it."""
+
+    __slots__ = ("_known",)
+
+    def __init__(self, known: Mapping[str, None]) -> None:
+        self._known = known
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._known
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(list(self._known))
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def __repr__(self) -> str:
+        return f"{{{', '.join(map(repr, self))}}}"
+
+    @classmethod
+    def _from_iterable(cls, it: Iterable[T]) -> frozenset[T]:  # what `&` and `|` make
+        return frozenset(it)
 
 
 def _problems(state: State) -> list[Problem]:

@@ -91,7 +91,7 @@ def run_entries(record: RunRecord, state: State, time: float) -> Entries:
 def held_entries(state: State, time: float, seq: int, parent: str) -> Entries:
     """Places for the messages that waited for one, behind the entry with that number and the one with that id."""
     made: list[Entry] = []
-    for message in state.held.values():
+    for message in list(state.held.values()):  # another thread may add one
         seq += 1
         made.append(MessageEntry(seq, time, parent, message))
         parent = message.id

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 from weakref import WeakSet
 
-from gotato_py import NotSupported, SessionCorrupt, StoreFailure
+from gotato_py import GotatoError, NotSupported, SessionCorrupt, StoreFailure
 
 from ._sqlite_errors import is_absent, is_damage, is_locked, told
 from ._sqlite_held import Held, let_fork
@@ -35,7 +35,7 @@ class Connections:
     def __init__(self, path: str, sync: str, patience: float) -> None:
         self.path = path
         self.sync_later: bool = sync == "run"
-        self._uri = Path(path).as_uri()
+        self._uri = "file:" + path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
         # NORMAL syncs when the log is copied into the file, so that a power cut takes the tail and nothing else.
         self._synchronous = "FULL" if sync == "commit" else "NORMAL"
         self._patience = patience
@@ -122,7 +122,10 @@ class Connections:
         """Makes the tables, and turns to WAL: several processes may do that at once, and are in each other's way."""
         while True:
             try:
-                if is_new(connection, self.path):
+                connection.execute("BEGIN")  # so that the check sees one moment
+                new = is_new(connection, self.path)
+                connection.execute("COMMIT")
+                if new:
                     journal_mode(connection, "DELETE")  # or the header would go to the log
                     make_tables(connection, self.path)
                 if journal_mode(connection) != "wal" and journal_mode(connection, "WAL") != "wal":
@@ -158,7 +161,7 @@ class Connections:
                 if not self._is_passing(error, before, alone) or time.monotonic() > until:
                     raise told(error, self.path, operation) from error
                 time.sleep(_PAUSE_S)
-            except SessionCorrupt:
+            except GotatoError:  # what it saw may have been torn
                 if not alone or self._is_as(before) or time.monotonic() > until:
                     raise
             else:

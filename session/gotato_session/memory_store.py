@@ -6,7 +6,7 @@ import json
 import os
 import socket
 from collections.abc import Iterator, Sequence
-from typing import TypedDict
+from typing import NamedTuple, TypedDict
 
 from gotato_py import ForkedProcess, InvalidState, LeaseLost, NotFound, SessionBusy
 
@@ -16,21 +16,48 @@ from .store import StoreBase
 from .summary import SessionSummary
 
 
+class _Counted(NamedTuple):
+    """What was counted of a session's commits, and of how many; `metadata` is the JSON text."""
+
+    commits: int
+    size: int
+    messages: int
+    updated_at: float
+    metadata: str
+
+
 class _Kept:
     """What is kept of one session. `commits` grows by one atomic step; `lease` is changed by one, too."""
 
-    __slots__ = ("commits", "head", "lease", "tokens")
+    __slots__ = ("_counted", "commits", "head", "lease", "tokens")
 
     def __init__(self, head: JSONObject) -> None:
         self.head = head
         self.commits: list[tuple[JSONObject, ...]] = []
         self.lease: dict[str, Lease] = {}  # "writer": the one who writes
         self.tokens = 0
+        self._counted = _Counted(0, len(json.dumps(head)), 0, head["created_at"], _text(head))
 
     @property
     def entries(self) -> list[JSONObject]:
         """The head and what was committed."""
         return [self.head, *(entry for commit in list(self.commits) for entry in commit)]
+
+    def summary(self, id: str) -> SessionSummary:
+        """What a list says of it; only what was committed since the last list is looked at."""
+        commits, size, messages, updated_at, metadata = self._counted
+        for commit in self.commits[commits:]:
+            for entry in commit:
+                size += len(json.dumps(entry))
+                messages += entry.get("type") == "message"
+                updated_at = entry.get("time") or updated_at
+                metadata = _text(entry) if entry.get("type") == "metadata" else metadata
+            commits += 1
+        self._counted = _Counted(commits, size, messages, updated_at, metadata)
+        parent_id: str = self.head.get("parent_id", "")
+        created_at: float = self.head["created_at"]
+        values: JSONObject = json.loads(metadata)  # a copy of its own for whoever asks
+        return SessionSummary(id, parent_id, created_at, updated_at, size, values, None if parent_id else messages)
 
 
 class _MemoryJournal:
@@ -69,8 +96,13 @@ class _MemoryJournal:
 
     def close(self) -> None:
         """Lets the session go, if it is this one's."""
-        if os.getpid() == self._pid and self._kept.lease.get("writer") is self.lease:
+        mine = self.lease
+        if mine is not None and os.getpid() == self._pid and self._kept.lease.get("writer") is mine:
             self._kept.lease.pop("writer", None)
+
+    def __del__(self) -> None:
+        if hasattr(self, "lease"):  # else it was interrupted while it was made
+            self.close()  # who dropped it has let it go
 
 
 class MemoryStore(StoreBase):
@@ -95,15 +127,16 @@ class MemoryStore(StoreBase):
             return _MemoryJournal(id, kept, None)
         kept.tokens += 1
         lease = Lease(owner, socket.gethostname(), os.getpid(), self.clock.time(), kept.tokens)
+        journal = _MemoryJournal(id, kept, lease)  # first: an interrupt from here on drops it, and the lease with it
         if steal:
             kept.lease["writer"] = lease
         elif (holder := kept.lease.setdefault("writer", lease)) is not lease:
             raise SessionBusy(f"the session {id} is open: {holder.owner} writes to it", **_told(holder))
-        return _MemoryJournal(id, kept, lease)
+        return journal
 
     def summaries(self) -> Iterator[SessionSummary]:
         """All sessions, those changed last first."""
-        found = [_summary(id, kept) for id, kept in list(self._sessions.items())]
+        found = [kept.summary(id) for id, kept in list(self._sessions.items())]
         return iter(sorted(found, key=lambda each: each.updated_at, reverse=True))
 
     def delete_journal(self, id: str) -> None:
@@ -120,6 +153,10 @@ class MemoryStore(StoreBase):
         return kept
 
 
+def _text(entry: JSONObject) -> str:
+    return json.dumps(entry.get("metadata", {}))
+
+
 class _Holder(TypedDict):
     owner: str
     host: str
@@ -132,18 +169,3 @@ def _told(lease: Lease | None) -> _Holder:
     if lease is None:
         return {"owner": "", "host": "", "pid": 0, "since": 0.0}
     return {"owner": lease.owner, "host": lease.host, "pid": lease.pid, "since": lease.since}
-
-
-def _summary(id: str, kept: _Kept) -> SessionSummary:
-    entries = kept.entries
-    created_at: float = kept.head["created_at"]
-    metadata = [each["metadata"] for each in entries if each.get("type") == "metadata"]
-    return SessionSummary(
-        id,
-        kept.head.get("parent_id", ""),
-        created_at,
-        entries[-1].get("time") or created_at,
-        sum(len(json.dumps(each)) for each in entries),
-        metadata[-1] if metadata else kept.head.get("metadata", {}),
-        sum(each.get("type") == "message" for each in entries),
-    )

@@ -215,7 +215,11 @@ class Session(SessionView):
         journal = None if self._home is None else self._home.keep(head, owner)
         log = Log(f"the session {made}", anew, self._clock, journal, state=state)
         forked = Session._of(made, self._id, log, self._clock, self._ids, self._home)
-        forked._close_calls(ELSEWHERE)
+        try:
+            forked._close_calls(ELSEWHERE)
+        except BaseException:
+            forked.close()
+            raise
         return forked
 
     def set(self, key: str, value: object) -> None:

@@ -13,7 +13,7 @@ from gotato_py import Clock, InvalidArgument, InvalidState, NotFound, NotSupport
 from ._arguments import a_session_id, a_text, random_ids, wrong
 from ._entry_json import entry_to_dict
 from ._head import new_head
-from ._json import json_object
+from ._json import json_object, json_value
 from ._opening import first_state, open_log
 from ._salvaging import salvaged
 from .journal import Journal, JSONObject
@@ -126,7 +126,7 @@ class StoreBase(ABC):
         if read_only and (create or steal or repair):
             raise InvalidArgument("open: read_only changes nothing; create, steal and repair do")
         if repair:
-            return self._repaired(id, named)
+            return self._repaired(id, named, create=create, steal=steal)
         try:
             journal = self.open_journal(id, named, read_only, steal)
         except NotFound:
@@ -136,7 +136,7 @@ class StoreBase(ABC):
                 return self.create(id, owner=owner)
             except InvalidState:  # another came first
                 journal = self.open_journal(id, named, read_only, steal)
-        return self._session(id, journal)
+        return self._session(id, journal, read_only=read_only)
 
     def list(self, *, where: Where | None = None, limit: int | None = None) -> Iterator[SessionSummary]:
         """The sessions, those changed last first; `where` is what their metadata must have, or asks each summary."""
@@ -147,9 +147,8 @@ class StoreBase(ABC):
         elif callable(where):
             found = filter(where, self.summaries())
         elif isinstance(where, Mapping):
-            for key in where:
-                a_text("list: a key of where", key)
-            found = filter(partial(self._has, where), self.summaries())
+            wanted = {key: json_value(text) for key, text in json_object("list: where", where).items()}
+            found = filter(partial(self._has, wanted), self.summaries())
         else:
             raise wrong("list: where", "a mapping or a callable", where)
         return islice(found, limit)
@@ -173,8 +172,11 @@ class StoreBase(ABC):
     def _has(self, wanted: Mapping[str, object], summary: SessionSummary) -> bool:
         metadata: Mapping[str, Any] | None = summary.metadata  # Any: JSON values
         if metadata is None:  # the list cannot know them
-            with self.open(summary.id, read_only=True) as session:
-                metadata = session.metadata
+            try:
+                with self.open(summary.id, read_only=True) as session:
+                    metadata = session.metadata
+            except (NotFound, NotSupported, SessionCorrupt):  # removed meanwhile, or nobody can know them
+                return False
         return all(key in metadata and metadata[key] == each for key, each in wanted.items())
 
     def _entries_of(self, id: str) -> Stored:
@@ -184,12 +186,12 @@ class StoreBase(ABC):
         finally:
             journal.close()
 
-    def _session(self, id: str, journal: Journal) -> Session:
+    def _session(self, id: str, journal: Journal, *, read_only: bool = False) -> Session:
         """The session of an open journal; one that cannot be read is let go."""
         try:
             head, log = open_log(id, journal, self.clock, self._entries_of)
             made = Session._of(id, head.parent_id, log, self.clock, self.ids, self)  # pyright: ignore[reportPrivateUsage]  # the package's own
-            if journal.lease is None:
+            if read_only:
                 log.read_only = True
             else:
                 made._close_calls()  # pyright: ignore[reportPrivateUsage]  # as above
@@ -198,10 +200,10 @@ class StoreBase(ABC):
             journal.close()
             raise
 
-    def _repaired(self, id: str, owner: str) -> Session:
+    def _repaired(self, id: str, owner: str, *, create: bool, steal: bool) -> Session:
         """The session itself if nothing is wrong with it, else a copy of what is left of it."""
         try:
-            return self.open(id, owner=owner)
+            return self.open(id, owner=owner, create=create, steal=steal)
         except SessionCorrupt:
             stored = [*self.salvage_journal(id)]
         _, state, _ = first_state(id, stored, self._entries_of)
