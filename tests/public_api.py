@@ -19,6 +19,7 @@ PACKAGES = (
     "gotato_py",
     "gotato_gateway",
     "gotato_session",
+    "gotato_modelctx",
     "gotato_toolregistry",
     "gotato_testkit",
     "gotato_testkit.contracts",

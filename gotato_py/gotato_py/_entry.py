@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from ._bounds import check_user_message
@@ -16,9 +16,10 @@ from ._run import Run, store_failure
 from ._setup import Setup
 from ._structured import Output
 from ._view import count_compactions
-from ._waiting import answered, expire, open_records, to_show, undecided
+from ._waiting import answered, check_answers, expire, open_records, to_show, undecided
 from .checks import RequestHistory
 from .compaction import LAST_USER
+from .decisions import Decision
 from .errors import InvalidArgument, InvalidState
 from .messages import AssistantMessage, Message, ToolMessage, UserMessage
 from .parts import StopReason
@@ -57,6 +58,30 @@ def asked_output(setup: Setup, output: object) -> Output | None:
     capabilities: object = getattr(setup.model, "capabilities", ())
     native = isinstance(capabilities, Collection) and "response_schema" in capabilities
     return Output(read_output(output, setup.compiler), native=native)
+
+
+def new_run(
+    setup: Setup,
+    operation: str,
+    scope: Scope,
+    opening: UserMessage | None,
+    answers: Mapping[str, Decision] | None,
+    output: object,
+    deps: object,
+) -> Run:
+    """A run that has not begun. Raises `InvalidArgument` for answers, an output or an id that cannot be."""
+    run = Run(
+        setup,
+        scope,
+        deps,
+        opening,
+        streaming=operation == "Agent.stream",
+        answers=None if answers is None else check_answers(answers),
+        output=asked_output(setup, output),
+    )
+    if not isinstance(run.id, str):
+        raise InvalidArgument(f"Agent.ids: ids('run') must return a str, not {type(run.id).__name__}")
+    return run
 
 
 def run_scope(setup: Setup, operation: str, timeout: float | None, scope: Scope | None) -> Scope:

@@ -17,10 +17,9 @@ from ._setup import Setup
 from ._slot import Slot
 from ._sources import read_tools
 from ._value import replace
-from ._waiting import check_answers, is_waiting
+from ._waiting import is_waiting
 from .context import ContextBuilder, TurnView, full_history
 from .decisions import Decision
-from .errors import InvalidArgument
 from .events import Event
 from .ids import Ids
 from .limits import DEFAULT_LIMITS, Limits
@@ -123,6 +122,16 @@ class Agent:
     def transcript(self) -> Transcript:
         """What happened so far."""
         return self._setup.transcript
+
+    @property
+    def instructions(self) -> str:
+        """The system text that it was given."""
+        return self._setup.instructions
+
+    @property
+    def context_builder(self) -> ContextBuilder:
+        """What decides what the model sees; `full_history` if none was given."""
+        return self._setup.builder
 
     def tools(self) -> tuple[Tool, ...]:
         """The tools that a turn would have now, in the order in which they were given; asks the tool sources.
@@ -282,19 +291,9 @@ class Agent:
         timeout: float | None,
         scope: Scope | None,
     ) -> tuple[Run, Generator[Event, None, None]]:
-        made = self._setup
-        run = Run(
-            made,
-            entry.run_scope(made, operation, timeout, scope),
-            deps,
-            opening,
-            streaming=operation == "Agent.stream",
-            answers=None if answers is None else check_answers(answers),
-            output=entry.asked_output(made, output),
-        )
-        if not isinstance(run.id, str):
-            raise InvalidArgument(f"Agent.ids: ids('run') must return a str, not {type(run.id).__name__}")
-        self._slot.refuse_closed(made.agent_id, operation)
+        ends = entry.run_scope(self._setup, operation, timeout, scope)
+        run = entry.new_run(self._setup, operation, ends, opening, answers, output, deps)
+        self._slot.refuse_closed(self.id, operation)
         events = drive(run, self._slot.begin, self._slot.release)
         run.generator = ref(cast("GeneratorType[Event, None, None]", events))
         return run, events

@@ -15,13 +15,12 @@ from .sections import Section, SectionLike, Sections, SectionSource, render_sect
 from .sources import Json, Resource, Text, Time
 from .summaries import Summary, is_summary, summary_message
 from .summarizers import Summarizer, TruncateSummarizer
-from .tokens import TokenCounter, TokenLedger, bytes_counter, estimate_tokens, tiktoken_counter
+from .tokens import TokenCounter, bytes_counter, estimate_tokens, tiktoken_counter
 from .window import SummaryRecent, Window
 
 __all__ = [
     # how large something is
     "TokenCounter",
-    "TokenLedger",
     "bytes_counter",
     "estimate_tokens",
     "tiktoken_counter",

@@ -27,7 +27,7 @@ class Dropped:
     """Messages that are not shown: by whom, how many, about how many tokens they take (None: not known), and why."""
 
     by: str
-    messages: int
+    messages: int | None
     tokens: int | None
     reason: str
 

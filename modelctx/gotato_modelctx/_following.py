@@ -7,6 +7,8 @@ from typing import Generic, Protocol, TypeVar
 
 from gotato_py import Message
 
+from ._growth import Growth
+
 _MOST = 256
 """How many histories a builder remembers at once: one may serve many agents."""
 
@@ -23,30 +25,13 @@ F = TypeVar("F", bound=Fold)
 
 
 class Followed(Generic[F]):
-    """A fold, and how far it has come. It goes on where the history begins with what it knows: messages are never
-    changed, so the first and the last one that it knows, at their places, tell that."""
+    """A fold, and how far it has come."""
 
-    __slots__ = ("count", "first", "fold", "last")
+    __slots__ = ("fold", "growth")
 
     def __init__(self, fold: F) -> None:
         self.fold = fold
-        self.count = 0
-        self.first: Message | None = None
-        self.last: Message | None = None
-
-    def continues_in(self, messages: Sequence[Message]) -> bool:
-        """Whether these messages begin with the known ones."""
-        if not self.count:
-            return True
-        return self.count <= len(messages) and messages[self.count - 1] is self.last and messages[0] is self.first
-
-    def catch_up(self, messages: Sequence[Message]) -> None:
-        """Takes what is new."""
-        for index in range(self.count, len(messages)):
-            self.fold.add(messages[index])
-        self.count = len(messages)
-        if self.count:
-            self.first, self.last = messages[0], messages[self.count - 1]
+        self.growth = Growth()
 
 
 class Following(Generic[F]):
@@ -62,9 +47,12 @@ class Following(Generic[F]):
     def take(self, owner: object, messages: Sequence[Message]) -> Followed[F]:
         """The fold of these messages, caught up and nobody else's until it is given back."""
         followed = self._kept.pop(id(owner), None)
-        if followed is None or not followed.continues_in(messages):
+        known = 0 if followed is None else followed.growth.known(messages)
+        if followed is None or not known:
             followed = Followed(self._make())
-        followed.catch_up(messages)
+        for index in range(known, len(messages)):
+            followed.fold.add(messages[index])
+        followed.growth.know(messages, len(messages))
         return followed
 
     def give_back(self, owner: object, followed: Followed[F]) -> None:

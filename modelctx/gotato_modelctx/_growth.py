@@ -8,7 +8,10 @@ from gotato_py import Message
 
 
 class Growth:
-    """Remembers a history by its first and its last known message; one that does not go on from those is another."""
+    """Remembers a history by its first and its last known message; one that does not go on from those is another.
+
+    Messages are never changed and a history only grows, so those two, at their places, tell all between them.
+    """
 
     __slots__ = ("_count", "_first", "_last")
 

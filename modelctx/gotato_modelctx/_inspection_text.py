@@ -17,8 +17,9 @@ def written(told: Mapping[str, Any]) -> str:  # Any: JSON data
     lines.append(f"{told['cached_tokens']:>9,} of them in the cacheable prefix, hash {told['prefix_hash']}")
     lines.append(f"breakpoints: {', '.join(map(str, told['breakpoints'])) or 'none'}")
     for each in told["dropped"]:
+        count = f"{'some' if each['messages'] is None else each['messages']} messages"
         tokens = "" if each["tokens"] is None else f", about {each['tokens']:,} tokens"
-        lines.append(f"left out by {each['by']}: {each['messages']} messages{tokens}: {each['reason']}")
+        lines.append(f"left out by {each['by']}: {count}{tokens}: {each['reason']}")
     lines += [f"cannot be sent: message {each['index']}: {each['text']}" for each in told["problems"]]
     return "\n".join(lines)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from gotato_py import (
     AssistantMessage,
@@ -17,10 +17,10 @@ from gotato_py import (
     ToolMessage,
 )
 
-from ._clipping import clip
+from ._clipping import Note, clip, left_out
 
 
-def rendered(messages: Sequence[Message], most: int) -> list[str]:
+def rendered(messages: Sequence[Message], most: int, note: Note = left_out) -> list[str]:
     """A block of text for each message: who, what was said, called or returned, each text within `most` characters.
 
     Reasoning is left out, pictures, sound and files go by what they are.
@@ -31,11 +31,11 @@ def rendered(messages: Sequence[Message], most: int) -> list[str]:
         if isinstance(message, AssistantMessage):
             for index, call in enumerate(message.tool_calls):
                 names[call.id] = names[f"{message.id}:{index}"] = call.name
-        blocks.append(_block(message, names, most))
+        blocks.append(_block(message, names, lambda text: clip(text, most, note)))
     return blocks
 
 
-def _block(message: Message, names: dict[str, str], most: int) -> str:
+def _block(message: Message, names: dict[str, str], short: Callable[[str], str]) -> str:
     if isinstance(message, ToolMessage):
         result = message.result
         name = names.get(result.key) or names.get(result.call_id) or "a tool"
@@ -46,9 +46,9 @@ def _block(message: Message, names: dict[str, str], most: int) -> str:
         lines = [f"[{message.role}]"]
     text = "\n".join(each for each in said if each)
     if text:
-        lines.append(clip(text, most))
+        lines.append(short(text))
     if isinstance(message, AssistantMessage):
-        lines.extend(f"[calls {call.name} with {clip(call.arguments or '{}', most)}]" for call in message.tool_calls)
+        lines.extend(f"[calls {call.name} with {short(call.arguments or '{}')}]" for call in message.tool_calls)
     return "\n".join(lines)
 
 

@@ -10,8 +10,11 @@ from ._load import Load
 from ._per_transcript import PerTranscript
 from .compacting import Measure, compact
 from .policy import CompactPolicy
-from .summarizers import Summarizer
+from .summarizers import Summarizer, TruncateSummarizer, checked_summarizer
 from .tokens import estimate_tokens, message_tokens
+
+_LEAST_SUMMARY = 100
+"""Tokens that a summary may take, however low the floor is: in less there is nothing to be said."""
 
 
 @dataclass(slots=True)
@@ -30,6 +33,8 @@ class _Known:
 class AutoCompact:
     """An extension that keeps a context within its policy: `Agent(…, extensions=[AutoCompact(policy, summarizer)])`.
 
+    Without a summarizer it is a `TruncateSummarizer` whose summaries take at most a quarter of the floor.
+
     Before a run and before each request it looks how large the request will be, and compacts what is over
     `policy.ceiling`, down to about `policy.floor`. It goes by the usage of the last answer, if that is younger than
     the last compaction, and an estimate of what came since; else by the estimate of all of it. When the provider
@@ -43,9 +48,9 @@ class AutoCompact:
     for `pause` seconds (by the run's clock), then one at a time; a context that comes under its ceiling ends the row. A
     request that was refused is always attempted, since the run would fail without.
 
-    `overhead` is what every request holds beside instructions and messages, in tokens: tools, for one. It counts only
-    while there is no usage to go by. `measure` says how large a message is when it is sent. One AutoCompact may serve
-    several agents. Raises `InvalidArgument` for what these cannot be.
+    `overhead` is what every request holds beside instructions and messages, in tokens: tools, and the sections that a
+    builder adds. It counts only while there is no usage to go by. `measure` says how large a message is when it is
+    sent. One AutoCompact may serve several agents. Raises `InvalidArgument` for what these cannot be.
     """
 
     advisory = True
@@ -54,7 +59,7 @@ class AutoCompact:
     def __init__(
         self,
         policy: CompactPolicy,
-        summarizer: Summarizer,
+        summarizer: Summarizer | None = None,
         *,
         overhead: int = 0,
         max_attempts: int = 3,
@@ -64,8 +69,9 @@ class AutoCompact:
     ) -> None:
         if not isinstance(policy, CompactPolicy):
             raise InvalidArgument(f"AutoCompact.policy must be a CompactPolicy, not {type(policy).__name__}")
-        if not callable(getattr(summarizer, "summarize", None)):
-            raise InvalidArgument("AutoCompact.summarizer must have a method summarize(messages, scope)")
+        if summarizer is None:
+            summarizer = TruncateSummarizer(min(1000, max(_LEAST_SUMMARY, policy.floor // 4)))
+        checked_summarizer("AutoCompact.summarizer", summarizer)
         if type(overhead) is not int or overhead < 0:
             raise InvalidArgument("AutoCompact.overhead must be an int of at least 0")
         if type(max_attempts) is not int or max_attempts < 1:

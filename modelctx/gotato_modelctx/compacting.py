@@ -22,11 +22,12 @@ from gotato_py import (
 
 from .cuts import cut_points, tail_start
 from .summaries import is_summary, summary_message
-from .summarizers import Summarizer
+from .summarizers import Summarizer, checked_summarizer
 from .tokens import message_tokens
 
-KEPT = "kept"
-"""The key in a compaction's `metadata` of how many messages it left behind its summary: those are older than it."""
+COVERED, KEPT = "covered", "kept"
+"""The keys in a compaction's `metadata` of how many messages it has put its summary in the place of, and how many it
+left behind that: those are older than it."""
 
 Measure = Callable[[Message], int]
 """Tokens of one message, as it is sent."""
@@ -60,7 +61,8 @@ def compact(
 
     Raises what the summarizer raises, `EmptyResponse` for an empty summary, `ExtensionFailure` for one that is not
     smaller than what it replaces, `Cancelled` or `DeadlineExceeded` when the scope ends, `NotSupported` for a
-    transcript without `replace`, what that raises, and `InvalidArgument`. Nothing is changed then.
+    transcript without `replace`, `InvalidState` for one that is read-only, what `replace` raises, and
+    `InvalidArgument`. Nothing is changed then.
     """
     own = Scope() if scope is None else scope
     commit = _check(transcript, summarizer, keep_tokens)
@@ -75,7 +77,7 @@ def compact(
         return None
     made = _summarized(summarizer, messages[:cut], own, measure, sum(sizes[:cut]))
     after = measure(made.summary) + sum(sizes[cut:])
-    told = {KEPT: len(messages) - cut}
+    told = {COVERED: cut, KEPT: len(messages) - cut}
     made = replace(made, reason=reason, tokens_before=total, tokens_after=after, metadata=told)
     if not commit(made):
         raise InvalidState("the transcript refused the compaction; nothing was changed", operation=_OPERATION)
@@ -96,14 +98,16 @@ def _summarized(
 
 
 def _check(transcript: Transcript, summarizer: object, keep_tokens: object) -> Commit:
-    if not callable(getattr(summarizer, "summarize", None)):
-        raise InvalidArgument(f"{_OPERATION}: summarizer must have a method summarize(messages, scope)")
+    checked_summarizer(f"{_OPERATION}: summarizer", summarizer)
     if type(keep_tokens) is not int or keep_tokens < 0:
         raise InvalidArgument(f"{_OPERATION}: keep_tokens must be an int of at least 0")
     commit: Commit | None = getattr(transcript, "replace", None)
     if commit is None:
         text = f"{type(transcript).__name__} has no replace: it cannot be compacted"
         raise NotSupported(text, operation=_OPERATION)
+    if getattr(transcript, "read_only", False) is True:  # said before a summary is paid for
+        text = "the transcript is open for reading only; open it for writing"
+        raise InvalidState(text, operation=_OPERATION)
     return commit
 
 

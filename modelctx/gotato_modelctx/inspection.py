@@ -8,6 +8,7 @@ from typing import Any
 
 from gotato_py import (
     Agent,
+    Compaction,
     ContextBuilder,
     InvalidArgument,
     ModelContext,
@@ -29,6 +30,7 @@ from ._context_notes import Dropped, dropped_from
 from ._inspected_parts import InspectedPart, parts_of
 from ._inspection_text import written
 from ._request_order import in_request_order
+from .compacting import COVERED
 from .tokens import TokenCounter, is_sequence
 
 ToolLike = Tool | ToolSpec | Callable[..., object]
@@ -97,10 +99,9 @@ def inspect(
 ) -> Inspection:
     """What the model would see if it were asked now. Changes nothing, and asks no model.
 
-    Of an agent, its transcript and the tools that it has now are taken; its instructions and its builder have to be
-    given where the agent does not tell them. For a transcript, what is not given here is not there: no instructions,
-    no tools, `full_history`. A view has its own system text. What extensions change in `transform` is not seen, nor a
-    closing line that the kernel adds.
+    Of an agent, its transcript, its instructions, the tools that it has now and its builder are taken, unless others
+    are given. For a transcript, what is not given here is not there: no instructions, no tools, `full_history`. A view
+    has its own system text. What extensions change in `transform` is not seen, nor a closing line that the kernel adds.
 
     Raises `InvalidArgument` for anything else, and what the builder raises.
     """
@@ -131,15 +132,11 @@ def _view_of(
             raise InvalidArgument("inspect: a view has its own system text; leave instructions out")
         return what, tools or (), builder or full_history
     if isinstance(what, Agent):
-        told: Any = what  # Any: an agent may tell what it was built from, or not
-        instructions = getattr(told, "instructions", None) if instructions is None else instructions
-        builder = getattr(told, "context_builder", None) if builder is None else builder
-        if instructions is None or builder is None:
-            text = "inspect: this agent does not tell what it was built from: pass its instructions= and builder="
-            raise InvalidArgument(text)
+        instructions = what.instructions if instructions is None else instructions
+        builder = what.context_builder if builder is None else builder
         tools = what.tools() if tools is None else tools
         what = what.transcript
-    if not is_sequence(getattr(what, "messages", None)):
+    if not is_sequence(getattr(what, "messages", None)) or not callable(getattr(what, "append", None)):
         raise InvalidArgument(f"inspect: takes an Agent, a Transcript or a TurnView, not {type(what).__name__}")
     view = TurnView(instructions or "", in_request_order(what.messages), what, scope=Scope())
     return view, tools or (), builder or full_history
@@ -158,12 +155,19 @@ def _spec(index: int, given: ToolLike) -> ToolSpec:
 
 def _compacted(transcript: Transcript) -> tuple[Dropped, ...]:
     """What compactions have put a summary in the place of."""
-    history: Sequence[object] | None = getattr(transcript, "history", None)
-    compactions: Sequence[Any] = getattr(transcript, "compactions", ())  # Any: another transcript's own records
+    compactions: Sequence[Compaction] = getattr(transcript, "compactions", ())
     if not compactions:
         return ()
-    count = 0 if history is None else max(0, len(history) - len(transcript.messages) + 1)
-    last = compactions[-1]
-    tokens = max(0, last.tokens_before - last.tokens_after) or None
+    tokens = sum(max(0, each.tokens_before - each.tokens_after) for each in compactions) or None
     said = f"summarised: {len(compactions)} compaction{'s' * (len(compactions) > 1)}, the summary is shown"
-    return (Dropped("compaction", count, tokens, said),)
+    return (Dropped("compaction", _covered(transcript, compactions), tokens, said),)
+
+
+def _covered(transcript: Transcript, compactions: Sequence[Compaction]) -> int | None:
+    """How many messages the summary stands for; None where neither the transcript nor the compactions tell."""
+    history: Sequence[object] | None = getattr(transcript, "history", None)
+    if history is not None:
+        return max(0, len(history) - len(transcript.messages) + 1)
+    counts = [count for each in compactions if isinstance(count := each.metadata.get(COVERED), int)]
+    earlier_summaries = len(compactions) - 1  # each but the last is covered by the one behind it
+    return sum(counts) - earlier_summaries if len(counts) == len(compactions) else None

@@ -18,17 +18,18 @@ from .tokens import is_sequence
 class Rules:
     """The rules files of a folder and of those above it, up to `root`: one section each, the nearest last.
 
-    In each folder the `names` are looked for in their order, and read anew for each request. `max_bytes` is for all of
-    them together: the nearest files are shown first, what no longer fits is cut or left out, and its section says so.
-    Nothing outside of `root` is read: a link that leads out of it is passed over, and so is what is no regular file. A
-    file that two names lead to is shown once. What is no UTF-8 becomes U+FFFD.
+    Without a `root`, those of the folder alone. In each folder the `names` are looked for in their order, and read anew
+    for each request. `max_bytes` is for all of them together: the nearest files are shown first, what no longer fits is
+    cut or left out, and its section says so. Nothing outside of `root` is read: a link that leads out of it is passed
+    over, and so is what is no regular file. A file that two names lead to is shown once. What is no UTF-8 becomes
+    U+FFFD.
 
-    Raises `InvalidArgument` for a `folder` that is not within `root`, and for a name with a "/"; when it is asked,
-    `NotFound` for a file that cannot be read.
+    Raises `InvalidArgument` for a `folder` that is a file or not within `root`, and for a name with a "/"; when it is
+    asked, `NotFound` for a file that cannot be read.
     """
 
     folder: str | Path
-    root: str | Path = field(kw_only=True)
+    root: str | Path | None = field(default=None, kw_only=True)
     names: Sequence[str] = field(default=("AGENTS.md",), kw_only=True)
     max_bytes: int = field(default=32_768, kw_only=True)
     tag: str = field(default="rules", kw_only=True)
@@ -41,11 +42,13 @@ class Rules:
         for index, name in enumerate(self.names):
             if not isinstance(name, str) or name in ("", ".", "..") or Path(name).name != name:
                 raise InvalidArgument(f"Rules.names[{index}] must be the name of a file, without a folder")
-        if not real_path(self.folder).is_relative_to(real_path(self.root)):
+        if real_path(self.folder).is_file():
+            raise InvalidArgument("Rules.folder must be a folder, not a file; names= says which files are read there")
+        if not real_path(self.folder).is_relative_to(self._root()):
             raise InvalidArgument("Rules.folder must be root, or a folder within it")
 
     def __call__(self) -> tuple[Section, ...]:
-        root = real_path(self.root)
+        root = self._root()
         left = self.max_bytes
         found: list[Section] = []
         for shown, path in self._files(root):
@@ -58,6 +61,9 @@ class Rules:
             left -= min(left, size)
             found.append(Section(self.tag, text, {"path": shown}))
         return tuple(reversed(found))
+
+    def _root(self) -> Path:
+        return real_path(self.folder if self.root is None else self.root)
 
     def _files(self, root: Path) -> Iterator[tuple[str, Path]]:
         """The files to show, the nearest first: what each is called, seen from root, and where it really is."""

@@ -31,6 +31,13 @@ class Summarizer(Protocol):
         ...
 
 
+def checked_summarizer(where: str, given: object) -> None:
+    """Raises `InvalidArgument` for what has no method `summarize`, and for a class in place of an instance."""
+    if isinstance(given, type) or not callable(getattr(given, "summarize", None)):
+        name = given.__name__ if isinstance(given, type) else type(given).__name__
+        raise InvalidArgument(f"{where} must be an object that has a method summarize(messages, scope), not {name}")
+
+
 _SHARE = 8  # the longest message gets this part of the room, so that several are seen
 _LEAST = 120  # characters of a message
 
@@ -58,7 +65,7 @@ class TruncateSummarizer:
             raise InvalidArgument("TruncateSummarizer.summarize: messages is empty")
         room = max(1, min(self.max_tokens, estimate_tokens(messages, counter=self._counter) // 2))
         earlier, others = split_summary(messages)
-        blocks = rendered(others, max(_LEAST, 4 * room // _SHARE))
+        blocks = rendered(others, max(_LEAST, 4 * room // _SHARE), lambda count: " … ")  # may be cut once more
         said = "\n\n".join([earlier, *blocks] if earlier else blocks)
         inside = room - estimate_tokens(FRAME, counter=self._counter)
         if inside > room // 2:

@@ -67,8 +67,7 @@ def estimate_tokens(what: Measurable, *, counter: TokenCounter | None = None) ->
     The same for the same input, never less for more of it, 0 only for what is empty, and the sum over messages is the
     estimate of their sequence. `counter` counts texts; None takes a quarter of the UTF-8 bytes, rounded up. Pictures,
     sound and files are counted by the constants of this module. What is not sent (ids, metadata) does not count. Costs
-    time in proportion to the size of `what`; `TokenLedger` keeps the sum of a history that grows.
-    Raises `InvalidArgument` for anything else.
+    time in proportion to the size of `what`. Raises `InvalidArgument` for anything else.
     """
     count = bytes_counter if counter is None else counter
     if isinstance(what, str):
@@ -155,50 +154,6 @@ def tiktoken_counter(encoding: str = "o200k_base") -> TokenCounter:
         return len(vocabulary.encode(text, disallowed_special=()))
 
     return count
-
-
-class TokenLedger:
-    """The estimates of a history that grows: each message is counted once, however often anybody asks.
-
-    `follow` takes the history as it is now. What it knows is kept as long as the history goes on from it, told by the
-    identity of its first and its last known message; a compacted or another history is counted anew. Not for several
-    threads at once.
-    """
-
-    __slots__ = ("_counter", "_first", "_last", "_sums")
-
-    def __init__(self, counter: TokenCounter | None = None) -> None:
-        self._counter = counter
-        self._first: Message | None = None
-        self._last: Message | None = None
-        self._sums: list[int] = [0]
-
-    def __repr__(self) -> str:
-        return f"TokenLedger({len(self._sums) - 1} messages, {self.total} tokens)"
-
-    def follow(self, messages: Sequence[Message]) -> int:
-        """Takes what is new in the history, and returns the estimate of all of it."""
-        known = len(self._sums) - 1
-        if known and not (known <= len(messages) and messages[known - 1] is self._last and messages[0] is self._first):
-            self._sums, known = [0], 0
-        total = self._sums[-1]
-        for index in range(known, len(messages)):
-            total += message_tokens(messages[index], self._counter)
-            self._sums.append(total)
-        if len(messages):
-            self._first, self._last = messages[0], messages[-1]
-        return total
-
-    @property
-    def total(self) -> int:
-        """The estimate of the history that was followed last."""
-        return self._sums[-1]
-
-    def between(self, start: int, stop: int | None = None) -> int:
-        """The estimate of `messages[start:stop]` of that history; indexes are as in a slice, none is negative."""
-        last = len(self._sums) - 1
-        end = last if stop is None else min(stop, last)
-        return max(0, self._sums[end] - self._sums[min(start, last)])
 
 
 def is_sequence(given: object) -> TypeGuard[Sequence[Any]]:  # Any: what it holds is looked at one by one

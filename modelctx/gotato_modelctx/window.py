@@ -13,8 +13,8 @@ from ._following import Following
 from ._window_fold import Budget, Cut, WindowFold
 from .tokens import TokenCounter
 
-SummaryGiver = Callable[[TurnView], str | UserMessage | None]
-"""Gives the summary that comes first; None where there is none."""
+SummaryGiver = str | UserMessage | Callable[[TurnView], str | UserMessage | None]
+"""The summary that comes first, or what gives it; None where there is none."""
 
 
 class Window:
@@ -27,8 +27,9 @@ class Window:
     The last batch of calls with its results and what was said since is always kept, and so is the last user message,
     even where that alone is too much.
 
-    Where the window starts follows from the history alone: it is the same after a restart. Work per turn does not grow
-    with the history. One window may serve many agents, on many threads.
+    The summary of a compaction is a message like others and may be left out: where histories are compacted,
+    `SummaryRecent` keeps it. Where the window starts follows from the history alone: it is the same after a restart.
+    Work per turn does not grow with the history. One window may serve many agents, on many threads.
     Raises `InvalidArgument` without a bound, for a bound below 1, and for a `keep` that is not above 0 and at most 1.
     """
 
@@ -64,13 +65,13 @@ class Window:
 class SummaryRecent:
     """Shows a summary of what came before, and the recent part of the history; the transcript stays as it is.
 
-    The summary that a compaction put into the transcript always stays at the start. `summary`, if given, is asked for
-    each request and comes before it, as a user message: a str, a message, or None for no summary. What it gives should
-    stay the same for many turns, since it stands at the start of what a provider caches. The bounds are those of
-    `Window`, for the recent part alone.
+    The summary that a compaction put into the transcript always stays at the start. `summary`, if given, comes before
+    it, as a user message: a str, a message, or a callable that is asked for each request and gives one, or None for no
+    summary. It should stay the same for many turns, since it stands at the start of what a provider caches. The bounds
+    are those of `Window`, for the recent part alone.
     """
 
-    __slots__ = ("_budget", "_pinned", "_plain", "_summary")
+    __slots__ = ("_budget", "_pinned", "_plain", "_said", "_summary")
 
     def __init__(
         self,
@@ -81,9 +82,10 @@ class SummaryRecent:
         keep: float = 0.5,
         counter: TokenCounter | None = None,
     ) -> None:
-        if summary is not None and not callable(summary):
-            raise InvalidArgument("SummaryRecent.summary must be None, or a callable that takes a view")
+        if summary is not None and not isinstance(summary, str | UserMessage) and not callable(summary):
+            raise InvalidArgument("SummaryRecent.summary must be a str, a UserMessage, or a callable that takes a view")
         self._summary = summary
+        self._said = UserMessage("")
         self._budget = budget_of("SummaryRecent", max_messages, max_tokens, keep, counter)
         self._pinned = Following(lambda: WindowFold(self._budget, pinned=1))
         self._plain = Following(lambda: WindowFold(self._budget))
@@ -105,13 +107,18 @@ class SummaryRecent:
         return ModelContext(view.system, _kept(view, start, (*first, *view.messages[:pinned])), metadata=notes)
 
     def _given(self, view: TurnView) -> UserMessage | None:
-        said = None if self._summary is None else self._summary(view)
+        said = self._summary(view) if callable(self._summary) else self._summary
         if said is None or isinstance(said, UserMessage):
             return said
         if not isinstance(said, str):
             text = f"SummaryRecent.summary gave a {type(said).__name__}; it has to give a str, a UserMessage or None"
             raise InvalidArgument(text)
-        return UserMessage(said) if said.strip() else None
+        if not said.strip():
+            return None
+        message = self._said
+        if message.text != said:
+            self._said = message = UserMessage(said)
+        return message  # the same for the same text: a builder behind this one knows the history again by it
 
 
 def budget_of(

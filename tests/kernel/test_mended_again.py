@@ -29,6 +29,7 @@ from gotato_py import (
     UserMessage,
     WaitingCall,
     assemble_request,
+    full_history,
 )
 from gotato_testkit import FakeTool, ScriptedModel, call, outline, say
 
@@ -214,3 +215,12 @@ def test_an_interrupt_while_a_stream_is_closed_comes_out() -> None:
     with pytest.raises(KeyboardInterrupt):
         stream.close()
     assert agent.status == "idle"
+
+
+def test_an_agent_says_what_it_was_built_from() -> None:
+    """Its instructions and its context builder can be read, as `gotato_modelctx.inspect` does."""
+    builder = Alternating()
+    agent = Agent(ScriptedModel([]), instructions="Be brief.", context_builder=builder)
+    assert (agent.instructions, agent.context_builder) == ("Be brief.", builder)
+    plain = Agent(ScriptedModel([]))
+    assert (plain.instructions, plain.context_builder) == ("", full_history)

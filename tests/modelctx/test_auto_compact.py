@@ -345,7 +345,7 @@ class TestLoad:
     ("options", "said"),
     [
         ({"policy": (300, 100)}, "policy must be a CompactPolicy, not tuple"),
-        ({"summarizer": "short"}, "summarizer must have a method summarize"),
+        ({"summarizer": "short"}, "summarizer must be an object that has a method summarize"),
         ({"overhead": -1}, "overhead must be an int"),
         ({"max_attempts": 0}, "max_attempts must be an int of at least 1"),
         ({"pause": -1}, "pause must be a number of seconds"),

@@ -209,7 +209,7 @@ def test_bad_arguments(keep: Any) -> None:
     """What cannot be a number of tokens or a summarizer is refused by name."""
     with pytest.raises(InvalidArgument, match="keep_tokens must be an int"):
         compact(MemoryTranscript(TALK), FakeSummarizer(), keep_tokens=keep)
-    with pytest.raises(InvalidArgument, match="summarizer must have a method summarize"):
+    with pytest.raises(InvalidArgument, match="summarizer must be an object that has a method summarize"):
         compact(MemoryTranscript(TALK), "no", keep_tokens=1)  # type: ignore[arg-type]
 
 

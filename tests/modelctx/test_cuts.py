@@ -21,6 +21,8 @@ from gotato_py import (
 from gotato_testkit import strategies as gst
 from gotato_testkit.strategies import OpenHistory
 
+from ..effort import costly
+
 
 def calls(ident: str, *names: str) -> AssistantMessage:
     """An answer with calls."""
@@ -51,6 +53,7 @@ def test_no_cut_stands_at_a_result() -> None:
     assert cut_points([]) == []
 
 
+@costly(4)
 @given(gst.histories(max_turns=4))
 def test_what_is_kept_can_be_sent(messages: list[Message]) -> None:
     """C46: from every cut point on, and up to it, every call has its results and every result its call."""
@@ -60,6 +63,7 @@ def test_what_is_kept_can_be_sent(messages: list[Message]) -> None:
         assert not isinstance(messages[cut], ToolMessage)
 
 
+@costly(4)
 @given(gst.open_histories())
 def test_open_calls_are_never_cut_away(opened: OpenHistory) -> None:
     """C46: calls that are open at the tail stay, with their message, whether they wait or were cut off."""
@@ -97,6 +101,7 @@ def test_the_tail_is_what_has_to_stay(messages: list[Message], start: int) -> No
     assert tail_start(messages) == start
 
 
+@costly(4)
 @given(gst.histories(max_turns=4), st.integers(0, 300))
 def test_a_budget_is_kept_where_it_can_be(messages: list[Message], budget: int) -> None:
     """The first cut from which on no more is kept than the budget; the tail stays even if it alone takes more."""

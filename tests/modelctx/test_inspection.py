@@ -100,12 +100,9 @@ def test_it_is_what_an_agent_would_send() -> None:
     assert found.prefix_hash == hashes[-1]
 
 
-def test_an_agent_that_does_not_tell_has_to_be_told() -> None:
-    """Where an agent does not say what it was built from, instructions and builder are asked for, not guessed."""
-    agent = Agent(ScriptedModel([]))
-    if not hasattr(agent, "context_builder"):
-        with pytest.raises(InvalidArgument, match="builder="):
-            inspect(agent, instructions="")
+def test_what_is_given_stands_for_what_the_agent_has() -> None:
+    """Other instructions, tools and another builder may be tried on an agent."""
+    agent = Agent(ScriptedModel([]), instructions="Be brief.")
     assert inspect(agent, instructions="", builder=full_history, tools=[]).parts == ()
 
 
@@ -124,7 +121,7 @@ def test_what_is_left_out_is_told() -> None:
     transcript.replace(Compaction(UserMessage("Summary."), "u1", tokens_before=90, tokens_after=40))
     found = inspect(transcript, builder=Window(4))
     assert [(each.by, each.messages, each.tokens) for each in found.dropped] == [
-        ("compaction", 0, 50),
+        ("compaction", None, 50),
         ("Window(max_messages=4, keep=0.5)", 9, 46),
     ]
     assert "1 compaction, the summary" in found.dropped[0].reason
@@ -233,3 +230,20 @@ def test_results_that_no_key_names_stand_where_they_came() -> None:
     messages: list[Message] = [answer, *[ToolMessage(ToolResult("x", "ok", text, key=key)) for key, text in texts]]
     found = inspect(MemoryTranscript([UserMessage("Hi"), *messages]))
     assert [each.text for each in found.request.messages[2:]] == ["zero", "first", "second", "stray", "odd"]
+
+
+def test_an_agent_needs_nothing_else_said() -> None:
+    """The system text, the tools and the builder are the agent's own."""
+
+    @tool
+    def look() -> str:
+        """Looks."""
+        return "seen"
+
+    agent = Agent(ScriptedModel([]), instructions="Be brief.", tools=[look], context_builder=Window(max_messages=5))
+    transcript = agent.transcript
+    transcript.append(UserMessage("hi", id="u1"))
+    seen = inspect(agent)
+    assert seen.request.system == "Be brief."
+    assert [spec.name for spec in seen.request.tools] == ["look"]
+    assert [message.id for message in seen.request.messages] == ["u1"]

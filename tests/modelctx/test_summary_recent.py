@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gotato_modelctx import SummaryRecent, Window
@@ -20,6 +20,8 @@ from gotato_py import (
 )
 from gotato_testkit import strategies as gst
 from gotato_testkit.contracts import ContextBuilderContract
+
+from ..effort import costly
 
 
 class TestWithCompactions(ContextBuilderContract):
@@ -109,7 +111,7 @@ def test_a_given_summary_comes_first() -> None:
     assert seen[0].transcript is transcript
 
 
-@settings(max_examples=25)
+@costly(4)
 @given(gst.histories(min_turns=1, max_turns=4), st.integers(1, 12), st.data())
 def test_after_any_compaction_the_context_can_be_sent(messages: list[Message], bound: int, data: st.DataObject) -> None:
     """Pairs are kept, the summary comes first, and the rest is the end of the history."""
@@ -131,7 +133,7 @@ def test_wrong_arguments_are_refused() -> None:
     with pytest.raises(InvalidArgument, match="max_messages"):
         SummaryRecent()
     with pytest.raises(InvalidArgument, match="summary"):
-        SummaryRecent("text", max_messages=1)  # type: ignore[arg-type]  # on purpose
+        SummaryRecent(4, max_messages=1)  # type: ignore[arg-type]  # on purpose
     with pytest.raises(InvalidArgument, match="gave a int"):
-        SummaryRecent(lambda view: 7, max_messages=1).build(view_of(talk(1)))  # type: ignore[arg-type, return-value]  # on purpose
+        SummaryRecent(lambda view: 7, max_messages=1).build(view_of(talk(1)))  # type: ignore[arg-type]  # on purpose
     assert repr(SummaryRecent(max_tokens=9)) == "SummaryRecent(max_tokens=9, keep=0.5)"

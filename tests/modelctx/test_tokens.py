@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
-from gotato_modelctx import TokenLedger, bytes_counter, estimate_tokens, tiktoken_counter
+from gotato_modelctx import bytes_counter, estimate_tokens, tiktoken_counter
 from gotato_modelctx.tokens import part_tokens
 from gotato_py import (
     AssistantMessage,
@@ -36,6 +35,8 @@ from gotato_py import (
 )
 from gotato_testkit import strategies as gst
 
+from ..effort import costly
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -52,6 +53,7 @@ def test_more_text_is_never_less(first: str, second: str) -> None:
     assert (estimate_tokens(first) > 0) == bool(first)
 
 
+@costly(4)
 @given(gst.histories())
 def test_messages_add_up(messages: list[Message]) -> None:
     """A sequence takes what its messages take, in whatever form it comes, and each message takes something."""
@@ -121,38 +123,6 @@ def test_anything_else_is_refused(given_instead: object) -> None:
     """What is no text, message, context, request or tool is an InvalidArgument that says what came."""
     with pytest.raises(InvalidArgument, match="estimate_tokens"):
         estimate_tokens(given_instead)  # type: ignore[arg-type]  # on purpose
-
-
-@given(gst.histories(max_turns=4), st.data())
-def test_a_ledger_knows_every_part_of_a_growing_history(messages: list[Message], data: st.DataObject) -> None:
-    """However a history grows, the ledger says of it and of any slice what `estimate_tokens` says."""
-    ledger = TokenLedger()
-    for length in sorted(data.draw(st.lists(st.integers(0, len(messages)), max_size=4))):
-        assert ledger.follow(messages[:length]) == estimate_tokens(messages[:length]) == ledger.total
-    ledger.follow(messages)
-    start, stop = data.draw(st.integers(0, len(messages) + 2)), data.draw(st.integers(0, len(messages) + 2))
-    assert ledger.between(start, stop) == estimate_tokens(messages[start:stop])
-    assert ledger.between(start) == estimate_tokens(messages[start:])
-
-
-def test_a_ledger_counts_each_message_once() -> None:
-    """The history that went on is not read again; another one, or one that was compacted, is."""
-    counted: list[str] = []
-
-    def counter(text: str) -> int:
-        counted.append(text)
-        return 1
-
-    messages = [UserMessage(str(number)) for number in range(4)]
-    ledger = TokenLedger(counter)
-    ledger.follow(messages[:2])
-    ledger.follow(messages)
-    ledger.follow(messages)
-    assert counted == ["0", "1", "2", "3"]
-    assert repr(ledger) == "TokenLedger(4 messages, 20 tokens)"
-    assert ledger.follow(messages[2:]) == 10
-    assert ledger.follow([]) == 0
-    assert ledger.follow(messages[:1]) == 5
 
 
 def run(program: str, *paths: Path) -> None:

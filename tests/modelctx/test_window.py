@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from threading import Thread
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gotato_modelctx import Window, cut_points, estimate_tokens, tail_start
@@ -32,6 +32,8 @@ from gotato_py import (
 from gotato_testkit import ScriptedModel, call, say
 from gotato_testkit import strategies as gst
 from gotato_testkit.contracts import ContextBuilderContract
+
+from ..effort import costly
 
 BOUNDS = st.tuples(st.none() | st.integers(1, 20), st.none() | st.integers(1, 300)).filter(any)
 KEEPS = st.sampled_from([0.01, 0.3, 0.5, 0.9, 1.0])
@@ -75,7 +77,7 @@ def turns(count: int) -> list[Message]:
     return made
 
 
-@settings(max_examples=30)
+@costly(4)
 @given(gst.histories(min_turns=1, max_turns=5), BOUNDS, KEEPS)
 def test_whatever_the_bounds_the_context_can_be_sent(
     messages: list[Message], bounds: tuple[int | None, int | None], keep: float
@@ -97,7 +99,7 @@ def test_whatever_the_bounds_the_context_can_be_sent(
         assert fits or start in (tail_start(shown), tail_start(shown) + 1)
 
 
-@settings(max_examples=30)
+@costly(4)
 @given(gst.histories(min_turns=1, max_turns=5), BOUNDS, KEEPS)
 def test_where_it_starts_follows_from_the_history_alone(
     messages: list[Message], bounds: tuple[int | None, int | None], keep: float
@@ -115,7 +117,7 @@ def test_where_it_starts_follows_from_the_history_alone(
             assert list(kept) == list(seldom.build(view_of(shown, transcript)).messages)
 
 
-@settings(max_examples=30)
+@costly(4)
 @given(gst.histories(min_turns=1, max_turns=5), BOUNDS, KEEPS)
 def test_the_prefix_moves_only_when_the_bounds_are_exceeded(
     messages: list[Message], bounds: tuple[int | None, int | None], keep: float
@@ -295,6 +297,7 @@ def test_cut_points_agree_with_the_window() -> None:
             assert len(messages) - len(kept) + 1 in cut_points(messages)
 
 
+@costly(3)
 @given(gst.histories(max_turns=4))
 def test_results_are_put_in_the_order_of_their_calls(messages: list[Message]) -> None:
     """A history in finish order becomes one in call order, as a request shows it; nothing is lost."""
