@@ -3,29 +3,47 @@
 from __future__ import annotations
 
 import argparse
-import math
 from collections.abc import Sequence
 
 from gotato_py import __version__
 
-_EXIT_CODES = """\
-exit codes:
-  0 completed   1 failed   2 usage   3 limited   4 deadline   5 waiting
-  130 interrupted by Ctrl-C   141 stdout was closed
-"""
+from ._model_arguments import EXIT_CODES, add_form, add_model, command
+from ._session_arguments import add_context, add_session, add_store
 
 
 class Arguments(argparse.Namespace):
-    """What was asked for. `command` is "run" or "doctor"."""
+    """What was asked for. `command` is "run", "session", "context" or "doctor", `action` what of those two in the
+    middle; which of the others there are follows from these."""
 
     command: str
+    action: str
+    # models and runs
     model: str
     base_url: str | None
     instructions: str
     timeout: float | None
+    ask: bool
     json: bool
     events: bool
     prompt: str
+    # sessions
+    store: str | None
+    session: str | None
+    id: str
+    where: list[tuple[str, object]]
+    limit: int | None
+    full: bool
+    at: str | None
+    new_id: str | None
+    format: str
+    output: str | None
+    repair: bool
+    approve: list[str]
+    deny: list[tuple[str, str]]
+    message: str | None
+    # contexts
+    keep_tokens: int
+    summarizer: str
 
 
 def parse(argv: Sequence[str]) -> Arguments:
@@ -33,22 +51,16 @@ def parse(argv: Sequence[str]) -> Arguments:
     parser = argparse.ArgumentParser(
         prog="gotato",
         description="Run an agent from the shell.",
-        epilog=_EXIT_CODES,
+        epilog=EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"gotato {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    run = commands.add_parser(
-        "run",
-        help="answer a prompt",
-        description=_RUN,
-        epilog=_EXIT_CODES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    _add_run(run)
-    doctor = commands.add_parser("doctor", help="check the installation", description=_DOCTOR, allow_abbrev=False)
+    _add_run(command(commands.add_parser, "run", "answer a prompt", _RUN))
+    add_session(command(commands.add_parser, "session", "look at sessions, and go on with them", _SESSION))
+    add_context(command(commands.add_parser, "context", "look at what a model would see, and shorten it", _CONTEXT))
+    doctor = command(commands.add_parser, "doctor", "check the installation", _DOCTOR)
     doctor.add_argument("--json", action="store_true", help="print one JSON object")
     return parser.parse_args(argv, namespace=Arguments())
 
@@ -59,6 +71,20 @@ table, and calculate(expression). The default model, "demo", follows simple
 rules and needs no key and no network; other models get the same tools, so that
 calling them can be tried. Text goes to stdout as it comes, a line for each call
 and each result to stderr.
+
+With --session ID the run goes on with that session, in the store that --store
+or GOTATO_STORE names; where there is none yet, it is made. With --ask a person
+decides about each call: the run ends waiting (code 5), and goes on with
+"gotato session resume".
+"""
+_SESSION = """\
+Sessions in a store: a folder (FileStore), or a database file (SQLiteStore).
+--store PATH or the variable GOTATO_STORE says where: an existing folder or
+database, or a path that ends in .db, .sqlite or .sqlite3 for a database.
+"""
+_CONTEXT = """\
+What a model would see of a session if it were asked now, and how to shorten it.
+The store is named as for "gotato session".
 """
 _DOCTOR = """\
 Shows the versions in use, the configured models and which keys are set, by
@@ -67,23 +93,9 @@ name, and tries a run offline. Exits 0 if all is well.
 
 
 def _add_run(run: argparse.ArgumentParser) -> None:
-    run.add_argument(
-        "--model",
-        default="demo",
-        metavar="demo|echo|PROVIDER:NAME",
-        help="the model to ask, such as openai:gpt-5, or a configured name",
-    )
-    run.add_argument("--base-url", metavar="URL", help="where the provider is, if not at its usual place")
-    run.add_argument("--instructions", default="", metavar="S", help="what the model is told before the prompt")
-    run.add_argument("--timeout", type=seconds, metavar="S", help="seconds the run may take")
-    form = run.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help="print the result as one JSON object")
-    form.add_argument("--events", action="store_true", help="print a JSON line for each event, the result last")
+    add_model(run)
+    run.add_argument("--session", metavar="ID", help="go on with this session, or begin it")
+    add_store(run)
+    run.add_argument("--ask", action="store_true", help="let a person decide about each call (with --session)")
+    add_form(run)
     run.add_argument("prompt", help="what to ask; - reads it from stdin")
-
-
-def seconds(text: str) -> float:
-    seconds = float(text)  # argparse tells of a ValueError
-    if not 0 <= seconds < math.inf:
-        raise argparse.ArgumentTypeError(f"{text} is no number of seconds of at least 0")
-    return seconds

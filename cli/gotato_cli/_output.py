@@ -55,9 +55,13 @@ class Output:
         """Writes a line of data that is no JSON to stdout."""
         self._write(sys.stdout, f"{text}\n")
 
+    def lines(self, text: str) -> None:
+        """Writes lines of data to stdout, without what a terminal could take for a command."""
+        self._write(sys.stdout, "".join([f"{_printable(line)}\n" for line in text.split("\n")]))
+
     def note(self, text: str, *, width: int = _WIDTH) -> None:
         """Writes one bounded line for people to stderr, without what a terminal could take for a command."""
-        line = "".join(each if each.isprintable() else " " for each in text)
+        line = _printable(text)
         self._write(sys.stderr, (line if len(line) <= width else f"{line[: width - 1]}…") + "\n")
 
     def problem(self, text: str) -> None:
@@ -77,6 +81,10 @@ class Output:
     def _close_line_raw(self) -> None:
         if self._line_open and sys.stdout is not None:
             os.write(1, b"\n")
+
+
+def _printable(text: str) -> str:
+    return "".join([each if each.isprintable() else " " for each in text])
 
 
 def _write_whole(stream: TextIO, text: str) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from gotato_py import (
     AssistantMessage,
     Event,
+    Message,
     MessageDiscarded,
     MessageEnd,
     MessageUpdate,
@@ -17,6 +19,9 @@ from gotato_py import (
     ToolExecutionStart,
     ToolResult,
     ToolResultCommitted,
+    Usage,
+    WaitingCall,
+    record_to_dict,
 )
 
 from ._output import Output
@@ -37,19 +42,13 @@ class Report(Protocol):
 
 
 def result_dict(result: Result) -> dict[str, Any]:
-    """The result as plain JSON types."""
-    usage, metrics, error = result.usage, result.metrics, result.error
-    return {
+    """The result as plain JSON types; `waiting` is there where calls wait."""
+    metrics, error = result.metrics, result.error
+    told: dict[str, Any] = {
         "run_id": result.run_id,
         "status": result.status.value,
         "text": result.text,
-        "usage": {
-            "input_tokens": usage.input_tokens,
-            "output_tokens": usage.output_tokens,
-            "cache_read_tokens": usage.cache_read_tokens,
-            "cache_write_tokens": usage.cache_write_tokens,
-            "reasoning_tokens": usage.reasoning_tokens,
-        },
+        "usage": usage_dict(result.usage),
         "metrics": {
             "turns": metrics.turns,
             "tool_calls": metrics.tool_calls,
@@ -58,6 +57,25 @@ def result_dict(result: Result) -> dict[str, Any]:
             "tool_s": metrics.tool_s,
         },
         "error": None if error is None else {"code": error.code.value, "message": str(error)},
+    }
+    if result.waiting:
+        told["waiting"] = [_waiting_dict(call) for call in result.waiting]
+    return told
+
+
+def _waiting_dict(call: WaitingCall) -> dict[str, Any]:
+    arguments: dict[str, Any] = record_to_dict(call).get("arguments", {})
+    return {"key": call.key, "name": call.name, "arguments": arguments, "question": call.question}
+
+
+def usage_dict(usage: Usage) -> dict[str, int]:
+    """Tokens as plain JSON types."""
+    return {
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "cache_read_tokens": usage.cache_read_tokens,
+        "cache_write_tokens": usage.cache_write_tokens,
+        "reasoning_tokens": usage.reasoning_tokens,
     }
 
 
@@ -90,9 +108,11 @@ class AsEvents:
 class AsText:
     """Text to stdout as it comes; a line for each call and each result to stderr."""
 
-    def __init__(self, output: Output) -> None:
+    def __init__(self, output: Output, before: Sequence[Message] = ()) -> None:
+        """`before` are the messages that are there already: calls that waited among them may run now."""
         self._output = output
-        self._calls: dict[str, ToolCall] = {}
+        last = next((each for each in reversed(before) if isinstance(each, AssistantMessage)), None)
+        self._calls: dict[str, ToolCall] = {} if last is None else _keyed(last)
 
     def show(self, event: Event) -> None:
         match event:
@@ -100,7 +120,7 @@ class AsText:
                 self._output.text(event.text)
             case MessageEnd(message=AssistantMessage() as message):
                 self._output.end_line()
-                self._calls = {f"{message.id}:{index}": call for index, call in enumerate(message.tool_calls)}
+                self._calls = _keyed(message)
             case MessageDiscarded():
                 self._output.end_line()
                 self._output.note("↺ that answer was cut off and does not count")
@@ -125,6 +145,11 @@ class AsText:
             self._output.note(f"→ {_call_words(self._calls.pop(key))}")
         elif name != "?":
             self._output.note(f"→ {name}")
+
+
+def _keyed(message: AssistantMessage) -> dict[str, ToolCall]:
+    """The calls of the message, by their keys."""
+    return {f"{message.id}:{index}": call for index, call in enumerate(message.tool_calls)}
 
 
 def _call_words(call: ToolCall) -> str:

@@ -15,10 +15,11 @@ from gotato_cli._interrupts import Interrupts
 from gotato_py import Scope
 from gotato_testkit import ManualClock
 
+from ..effort import by_profile
 from .world import SOURCES, STREAM, Gotato, Provider, sse
 
 PROMPT = "What is the weather in Oslo, Rome and Lima, and what is 17 * 23?"
-MOMENTS = 25
+MOMENTS = by_profile(dev=8, ci=25, nightly=100)
 MakeProvider = Callable[..., Provider]
 
 

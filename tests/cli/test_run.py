@@ -91,7 +91,6 @@ def test_the_prompt_can_come_from_stdin(gotato: Gotato) -> None:
         (["run", "--timeout", "nan", "a"], "no number of seconds"),
         (["run", "--timeout", "soon", "a"], "invalid"),
         (["run", ""], "the prompt is empty"),
-        (["run", "-"], "the prompt is empty"),
         (["run", "--model", "gpt", "a"], "PROVIDER:NAME"),
         (["run", "--model", "nobody:x", "a"], "no provider 'nobody'"),
         (["run", "--model", "openai:x", "a"], "OPENAI_API_KEY"),
@@ -102,6 +101,15 @@ def test_the_prompt_can_come_from_stdin(gotato: Gotato) -> None:
 )
 def test_a_mistake_in_the_command_is_code_2(gotato: Gotato, argv: list[str], words: str) -> None:
     """What cannot be carried out says so on stderr, prints nothing to stdout, and exits with 2."""
+    done = gotato.inside(*argv)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(("argv", "words"), [(["run", "-"], "the prompt is empty"), (["dance"], "invalid choice")])
+def test_the_code_of_a_mistake_is_that_of_the_process(gotato: Gotato, argv: list[str], words: str) -> None:
+    """What is told of a mistake in the command comes out of the process, and so does its code."""
     done = gotato(*argv)
     assert (done.returncode, done.stdout) == (2, "")
     assert words in done.stderr
@@ -164,10 +172,10 @@ def test_a_configured_model_is_asked(gotato: Gotato, provider: MakeProvider, tmp
 def test_a_mistake_in_the_configuration_is_code_2(gotato: Gotato, tmp_path: Path, text: str, words: str) -> None:
     """What is written wrong is told in one line; a file that was named and is not there as well."""
     (tmp_path / "gotato.toml").write_text(text, "utf-8")
-    done = gotato("run", "--model", "mine", "hi", env={"GOTATO_CONFIG": str(tmp_path / "gotato.toml")})
+    done = gotato.inside("run", "--model", "mine", "hi", env={"GOTATO_CONFIG": str(tmp_path / "gotato.toml")})
     assert (done.returncode, done.stdout) == (2, "")
     assert words in done.stderr
-    done = gotato("run", "--model", "mine", "hi", env={"GOTATO_CONFIG": str(tmp_path / "nowhere.toml")})
+    done = gotato.inside("run", "--model", "mine", "hi", env={"GOTATO_CONFIG": str(tmp_path / "nowhere.toml")})
     assert (done.returncode, "nowhere.toml" in done.stderr) == (2, True)
 
 

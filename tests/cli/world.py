@@ -1,6 +1,7 @@
 """The command as a user starts it, in a process of its own, and a provider on the loopback interface."""
 
 import contextlib
+import io
 import json
 import os
 import signal
@@ -11,6 +12,9 @@ import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from gotato_cli._interrupts import Interrupts
+from gotato_cli._main import run
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = sorted(path.parents[1] for path in ROOT.glob("*/gotato_*/__init__.py"))
@@ -63,6 +67,24 @@ class Gotato:
         process = self.start(*argv, env=env, **options)
         out, err = process.communicate(input, timeout=60)
         return subprocess.CompletedProcess(argv, process.returncode, out, err)
+
+    def inside(self, *argv: str, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+        """Runs the command in this process: a tenth of the time, for what has nothing to do with processes."""
+        out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
+        before = dict(os.environ)
+        _become(self.environment | dict(env or {}))
+        try:
+            with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+                code = run(argv, Interrupts())
+        finally:
+            _become(before)
+        printed, said = (stream.detach().getvalue().decode() for stream in (out, err))
+        return subprocess.CompletedProcess(argv, code, printed, said)
+
+
+def _become(environment: Mapping[str, str]) -> None:
+    os.environ.clear()
+    os.environ.update(environment)
 
 
 def sse(*deltas: Mapping[str, object], finish: str = "") -> bytes:
