@@ -58,4 +58,8 @@ mutation:  ## small faults in the kernel, one at a time, that the tests have to 
 machine:  ## the agent's state machine, a million steps of it (a night; STEPS=10000 for fewer)
 	HYPOTHESIS_PROFILE=nightly MACHINE_STEPS=$(or $(STEPS),1000000) $(PYTHON) -m pytest tests/kernel/test_machine*.py
 
+.PHONY: crash
+crash:  ## processes killed at any moment, on each store (KILLS=10000)
+	CRASH_KILLS=$(or $(KILLS),10000) $(PYTHON) -m pytest tests/session/crash
+
 all: check test cov  ## check, test and cov

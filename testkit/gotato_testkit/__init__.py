@@ -4,6 +4,9 @@ Beside what is here there are `gotato_testkit.strategies` and `gotato_testkit.co
 `gotato_testkit.fixtures`, which needs pytest.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from .answers import Answer, call, say, think
 from .clocks import ManualClock, SequentialIds
 from .fakes import EventRecorder, FakeTool
@@ -15,6 +18,9 @@ from .recording import RecordingModel
 from .replay import ReplayMismatch, ReplayModel
 from .scripted import ScriptedModel, ScriptExhausted
 from .steps import Do, Raise, RaiseOnClose, Return, Stall, Step, Wait
+
+if TYPE_CHECKING:
+    from .faulty_store import FaultyStore
 
 __all__ = [
     # scripts
@@ -51,4 +57,13 @@ __all__ = [
     "FaultPlan",
     "FaultyTool",
     "FaultyTranscript",
+    "FaultyStore",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """FaultyStore, when it is asked for: it loads `gotato_session` and SQLite, which most tests and `gotato run` do not
+    need."""
+    if name == "FaultyStore":
+        return import_module(f"{__name__}.faulty_store").FaultyStore
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

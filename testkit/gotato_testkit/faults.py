@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from itertools import count
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, TypeVar
 
 from gotato_py import InvalidArgument, Message, Tool, ToolContext, ToolSpec, Transcript, WaitingCall
 
-M = TypeVar("M", bound=Message)
+from ._failing import Fail, Failing
 
-Fail = Callable[[str, int], BaseException | None]
-"""Asked before each operation with its name and its number, counted from 1: the error to raise, or None. Called in the
-thread of the operation."""
+M = TypeVar("M", bound=Message)
 
 
 class Fault:
@@ -56,20 +53,6 @@ class FaultPlan:
         return f"FaultPlan({list(self.faults)!r})"
 
 
-class _Failing:
-    """Counts operations and raises what the plan has for them."""
-
-    def __init__(self, fail: Fail) -> None:
-        self._fail = fail
-        self._counts: dict[str, Iterator[int]] = {}
-
-    def before(self, operation: str) -> None:
-        """Raises if this call of the operation is to fail."""
-        error = self._fail(operation, next(self._counts.setdefault(operation, count(1))))
-        if error is not None:
-            raise error
-
-
 class FaultyTool:
     """A tool that fails by plan: at "execute" before it has done anything, at "executed" after it has done it all.
 
@@ -84,7 +67,7 @@ class FaultyTool:
 
     def __init__(self, tool: Tool, fail: Fail) -> None:
         self._tool = tool
-        self._failing = _Failing(fail)
+        self._failing = Failing(fail)
 
     def __repr__(self) -> str:
         return f"FaultyTool({self._tool!r})"
@@ -109,7 +92,7 @@ class FaultyTranscript:
 
     def __init__(self, transcript: Transcript, fail: Fail) -> None:
         self._transcript = transcript
-        self._failing = _Failing(fail)
+        self._failing = Failing(fail)
 
     def __repr__(self) -> str:
         return f"FaultyTranscript({self._transcript!r})"

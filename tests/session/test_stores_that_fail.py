@@ -28,11 +28,6 @@ COMMITS = 8
 USER, ANSWER, PAY_STARTED, PAID = 1, 2, 5, 6
 
 
-FORK_KEEPS_ITS_LEASE = pytest.param(
-    "append", marks=pytest.mark.xfail(reason="a fork whose calls could not be closed keeps its lease", strict=False)
-)
-
-
 DESKS: list[Desk] = []
 
 
@@ -242,7 +237,7 @@ def test_what_fails_at_opening_leaves_no_lease(make: MakeStore, operation: str) 
             assert session.check() == []
 
 
-@pytest.mark.parametrize("operation", ["sync", "create", "open", FORK_KEEPS_ITS_LEASE])
+@pytest.mark.parametrize("operation", ["sync", "create", "open", "append"])
 def test_what_fails_in_a_fork_leaves_no_lease(make: MakeStore, operation: str) -> None:
     """The session goes on; the fork is not there, or can be opened."""
     broken: list[str] = []

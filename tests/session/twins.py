@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from gotato_py import AssistantMessage, Compaction, Message, RunRecord, ToolMessage, UserMessage, WaitingCall
+from gotato_py import AssistantMessage, Compaction, Message, RunRecord, ToolMessage, Usage, UserMessage, WaitingCall
+from gotato_session import Session
 
 Closing = tuple[str, str]
 """The key of a call and the status with which it is closed."""
@@ -128,3 +129,21 @@ class Twin:
             id, self.id, dict(self.nodes), self.leaf if at is None else at, set(self.started), dict(self.results), {},
             set(self.settled), list(self.held), {}, "", dict(self.labels), dict(self.metadata),
         )  # fmt: skip
+
+
+def assert_equal(session: Session, twin: Twin) -> None:
+    """All that can be read of the session is what the twin holds."""
+    assert [each.id for each in session.history] == [each.id for each in twin.history]
+    assert [each.id for each in session.messages] == [each.id for each in twin.context]
+    assert session.history == twin.history
+    assert list(session.path) == twin.path
+    assert list(session.tree.items()) == [(id, parent) for id, (parent, _) in twin.nodes.items()]
+    assert list(session.leaves) == twin.leaves
+    assert set(session.started) == twin.started
+    assert session.waiting == twin.waiting
+    assert list(session.compactions) == twin.compactions
+    assert session.runs == tuple(twin.runs.values())
+    assert session.usage == sum((each.usage for each in twin.runs.values()), Usage())
+    assert (session.metadata, session.labels) == (twin.metadata, twin.labels)
+    if not twin.open or twin.closing or twin.open[0] in [each.key for each in twin.waiting]:
+        assert len(session.check()) == len(twin.closing)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import Any
 
 from gotato_py import (
@@ -13,6 +13,7 @@ from gotato_py import (
     Done,
     InvalidState,
     ModelRequest,
+    RateLimited,
     Scope,
     TextDelta,
 )
@@ -77,7 +78,7 @@ class FailureAsAnswer(Good):
     """Tells of a failure as if it were an answer."""
 
     def events(self, request: ModelRequest) -> Iterable[object]:
-        return [*HELLO[:-1], Done("error")]  # type: ignore[arg-type]  # a word is taken too
+        return [*HELLO[:-1], Done("error")]
 
 
 class Silent(Good):
@@ -209,6 +210,69 @@ class BelongsToAThread(Good):
         if threading.get_ident() != self.owner:
             raise InvalidState("another thread has this model")
         return super().stream(request, scope)
+
+
+class DoneFirst(Good):
+    """Says at once that it is done."""
+
+    def events(self, request: ModelRequest) -> Iterable[object]:
+        return [HELLO[-1], *HELLO[:-1]]
+
+
+class Empty(Good):
+    """Says nothing at all."""
+
+    def events(self, request: ModelRequest) -> Iterable[object]:
+        return []
+
+
+class AtOnce(Good):
+    """Returns all events in a list."""
+
+    def stream(self, request: ModelRequest, scope: Scope) -> Any:
+        return list(super().stream(request, scope))
+
+
+class Asynchronous(Good):
+    """Wants to be iterated asynchronously."""
+
+    def stream(self, request: ModelRequest, scope: Scope) -> Any:
+        return _later(HELLO)
+
+
+async def _later(events: Iterable[object]) -> AsyncIterator[object]:
+    for event in events:
+        yield event
+
+
+class WithoutScope(Good):
+    """Takes no scope."""
+
+    def stream(self, request: ModelRequest) -> Iterator[Any]:  # type: ignore[override]  # that is what is tested
+        return super().stream(request, Scope())
+
+
+class HearsNothing(Good):
+    """Never looks at its scope."""
+
+    def check(self, scope: Scope, *, early: bool) -> None:
+        """Never."""
+
+
+class TypedFailure(Good):
+    """Fails as it should where it should not."""
+
+    def events(self, request: ModelRequest) -> Iterable[object]:
+        raise RateLimited("slow down")
+
+
+class FailsForLists(Good):
+    """Takes only the tuple that it knows from most requests."""
+
+    def events(self, request: ModelRequest) -> Iterable[object]:
+        if isinstance(request.messages, list):
+            raise OSError("connection reset")
+        return HELLO
 
 
 class UntypedFailure(Good):

@@ -129,6 +129,40 @@ class OpenView(MemoryTranscript):
         return Changeable(self)
 
 
+class ShowsAMethod(MemoryTranscript):
+    """Has a method where a property is due."""
+
+    @property
+    def messages(self) -> Any:
+        return self.append
+
+
+class ReturnsNothing(MemoryTranscript):
+    """Keeps a message and returns nothing."""
+
+    def append(self, message: Any) -> Any:
+        super().append(message)
+
+
+class OwnList:
+    """A first try: a list, handed out as it is."""
+
+    def __init__(self) -> None:
+        self.messages: list[Any] = []
+        self.started: set[str] = set()
+        self.waiting: list[WaitingCall] = []
+
+    def append(self, message: Any) -> Any:
+        self.messages.append(message)
+        return message
+
+    def mark_started(self, key: str) -> None:
+        self.started.add(key)
+
+    def mark_waiting(self, calls: Sequence[WaitingCall]) -> None:
+        self.waiting = list(calls)
+
+
 class Copies(MemoryTranscript):
     """Copies all messages at each look."""
 

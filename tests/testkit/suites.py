@@ -5,6 +5,7 @@ from __future__ import annotations
 from unittest import SkipTest
 
 from gotato_testkit.contracts import BrokenPromise
+from gotato_testkit.contracts._suite import NotJudged
 
 
 def names_of(suite: object) -> list[str]:
@@ -22,6 +23,19 @@ def broken_by(suite: object) -> dict[str, BrokenPromise]:
             pass
         except BrokenPromise as broken:
             found[name] = broken
+    return found
+
+
+def not_judged_by(suite: object) -> dict[str, str]:
+    """The tests that are skipped because another one tells what is wrong, each with its reason."""
+    found: dict[str, str] = {}
+    for name in names_of(suite):
+        try:
+            getattr(suite, name)()
+        except NotJudged as skipped:
+            found[name] = str(skipped)
+        except (SkipTest, BrokenPromise):
+            pass
     return found
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
+from hypothesis import Phase, given, settings
+from hypothesis.strategies import SearchStrategy
 
 from gotato_py import (
     AssistantMessage,
@@ -20,11 +22,17 @@ from gotato_py import (
 )
 from gotato_testkit.contracts import ContextBuilderContract
 
-from .suites import assert_breaks
+from ..effort import by_profile
+from .suites import assert_breaks, broken_by, names_of, not_judged_by
+
+T = TypeVar("T")
+EXAMPLES = by_profile(dev=6, ci=25, nightly=200)
 
 
 class TestFullHistory(ContextBuilderContract):
     """The default builder keeps the promises of a context builder."""
+
+    examples = EXAMPLES
 
     def make(self) -> ContextBuilder:
         return full_history
@@ -40,6 +48,8 @@ class LastTurns:
 
 class TestLastTurns(ContextBuilderContract):
     """So does a window of whole turns, with a panel."""
+
+    examples = EXAMPLES
 
     def make(self) -> ContextBuilder:
         return LastTurns()
@@ -69,6 +79,20 @@ class JustMessages(Good):
 
     def build(self, view: TurnView) -> Any:
         return view.messages if not len(view.messages) else super().build(view)
+
+
+class NeverAContext(Good):
+    """Returns bare messages."""
+
+    def build(self, view: TurnView) -> Any:
+        return list(view.messages)
+
+
+class Raises(Good):
+    """Raises whatever it is shown."""
+
+    def build(self, view: TurnView) -> Any:
+        raise KeyError("panel")
 
 
 class LosesResults(Good):
@@ -144,9 +168,15 @@ class Suite(ContextBuilderContract):
         made: ContextBuilder = self.made()
         return made
 
+    def for_all(self, strategy: SearchStrategy[T], check: Callable[[T], None]) -> None:
+        """Takes a failing example as it is drawn: to shrink it takes most of the time, and changes nothing here."""
+        given(strategy)(settings(deadline=None, max_examples=self.examples or 8, phases=[Phase.generate])(check))()
+
 
 BREACHES: list[tuple[Callable[[], Any], list[str]]] = [
     (JustMessages, ["it_builds_a_model_context"]),
+    (NeverAContext, ["it_builds_a_model_context"]),
+    (Raises, ["it_builds_a_model_context"]),
     (LosesResults, ["what_it_builds_can_be_sent"]),
     (BeginsWithAnAnswer, ["a_user_message_comes_first"]),
     (CountsInTheSystemText, ["the_same_view_gives_the_same_context"]),
@@ -159,6 +189,14 @@ BREACHES: list[tuple[Callable[[], Any], list[str]]] = [
 def test_each_promise_is_checked(made: Callable[[], Any], expected: list[str]) -> None:
     """A builder that breaks one promise fails the test of that promise, and no other."""
     assert_breaks(Suite(made), *expected)
+
+
+@pytest.mark.parametrize(("made", "said"), [(NeverAContext, "a list"), (Raises, "it raised KeyError")])
+def test_what_is_no_context_is_told_of_once(made: Callable[[], Any], said: str) -> None:
+    """One test tells what `build` gave; all others are not judged."""
+    suite = Suite(made)
+    assert [each.found for each in broken_by(suite).values()] == [said]
+    assert len(not_judged_by(suite)) == len(names_of(suite)) - 1
 
 
 def test_a_view_that_was_changed_is_told_of() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import Any
@@ -19,11 +20,11 @@ from gotato_py import (
     Scope,
 )
 from gotato_testkit import DemoModel, EchoModel, Raise, ScriptedModel, Stall
-from gotato_testkit.contracts import ModelContract
+from gotato_testkit.contracts import BrokenPromise, ModelContract
 
 from . import broken_models as broken
 from .broken_models import HELLO, Good
-from .suites import assert_breaks
+from .suites import assert_breaks, not_judged_by
 
 
 class TestEchoModel(ModelContract):
@@ -65,10 +66,15 @@ class TestScriptedModel(ModelContract):
 BREACHES: list[tuple[Callable[[], Good], list[str]]] = [
     (Good, []),
     (broken.TwoDones, ["a_stream_ends_with_exactly_one_done"]),
-    (
-        broken.NoDone,
-        ["a_stream_ends_with_exactly_one_done", "the_same_request_may_be_sent_again", "threads_may_share_the_model"],
-    ),
+    (broken.NoDone, ["a_stream_ends_with_exactly_one_done"]),
+    (broken.DoneFirst, ["a_stream_ends_with_exactly_one_done"]),
+    (broken.AtOnce, ["a_request_is_answered"]),
+    (broken.Empty, ["a_stream_ends_with_exactly_one_done"]),
+    (broken.UntypedFailure, ["a_request_is_answered"]),
+    (broken.TypedFailure, ["a_request_is_answered"]),
+    (broken.WithoutScope, ["a_request_is_answered"]),
+    (broken.Asynchronous, ["a_request_is_answered"]),
+    (broken.HearsNothing, ["a_cancelled_scope_sends_nothing", "a_cancel_in_mid_stream_ends_it"]),
     (broken.Garbage, ["every_event_is_a_model_event"]),
     (broken.FailureAsAnswer, ["done_says_how_the_model_stopped"]),
     (broken.Silent, ["an_answer_says_something"]),
@@ -121,10 +127,35 @@ def test_each_promise_is_checked(model: Callable[[], Good], expected: list[str])
     assert_breaks(Suite(model), *expected)
 
 
-def test_a_model_that_raises_anything_is_told_of() -> None:
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        (broken.UntypedFailure, "an OSError for a request that it should answer"),
+        (broken.TypedFailure, "a RateLimited for `request()`"),
+        (broken.WithoutScope, "a TypeError for a request that it should answer\n  to do: take (request, scope)"),
+        (broken.AtOnce, "a list, which is no iterator"),
+        (broken.Asynchronous, "an async_generator, which is no iterator"),
+    ],
+)
+def test_a_model_that_does_not_answer_is_told_of_once(model: Callable[[], Good], said: str) -> None:
+    """What keeps a request from being answered is told by one test; those that build upon it are not judged."""
+    suite = Suite(model)
+    with pytest.raises(BrokenPromise, match=re.escape(said)):
+        suite.test_a_request_is_answered()
+    assert "test_a_cancel_in_mid_stream_ends_it" in not_judged_by(suite)
+    assert all("(test_a_request_is_answered)" in reason for reason in not_judged_by(suite).values())
+
+
+def test_a_model_that_fails_now_and_then_is_told_of() -> None:
     """An exception that is no ModelError is a broken promise wherever it comes, not an error of the suite."""
-    with pytest.raises(AssertionError, match="a OSError for a request that it should answer"):
-        Suite(broken.UntypedFailure).test_a_stream_ends_with_exactly_one_done()
+    with pytest.raises(BrokenPromise, match="a OSError for a request that it should answer"):
+        Suite(broken.FailsForLists).test_the_request_is_left_as_it_was()
+
+
+def test_an_answer_of_one_event_is_too_short() -> None:
+    """The tests that end an answer after its first event say that they need a longer one."""
+    reasons = not_judged_by(Suite(broken.DoneFirst))
+    assert "override request()" in reasons["test_a_cancel_in_mid_stream_ends_it"]
 
 
 @pytest.mark.parametrize("model", [broken.UntypedFailure, Good])

@@ -12,12 +12,13 @@ from gotato_testkit.contracts import (
     BrokenPromise,
     ContextBuilderContract,
     ModelContract,
+    StoreContract,
     ToolSourceContract,
     TranscriptContract,
 )
 from gotato_testkit.contracts._suite import shaped
 
-SUITES = (ContextBuilderContract, ModelContract, ToolSourceContract, TranscriptContract)
+SUITES = (ContextBuilderContract, ModelContract, StoreContract, ToolSourceContract, TranscriptContract)
 
 
 @pytest.mark.parametrize("suite", SUITES, ids=lambda suite: suite.__name__)

@@ -13,7 +13,7 @@ from gotato_py import ToolSource, TurnView, Validator, tool
 from gotato_testkit import FakeTool
 from gotato_testkit.contracts import ToolSourceContract
 
-from .suites import assert_breaks
+from .suites import assert_breaks, broken_by, names_of, not_judged_by
 
 
 def weather(city: str) -> str:
@@ -45,6 +45,27 @@ class Generator(Good):
 
     def tools(self, view: TurnView) -> Any:
         return (each for each in self.offered)
+
+
+class Raises(Good):
+    """Raises whatever it is asked."""
+
+    def tools(self, view: TurnView) -> Any:
+        raise KeyError("tools")
+
+
+class Nothing(Good):
+    """Returns nothing, not even an empty list."""
+
+    def tools(self, view: TurnView) -> Any:
+        return None
+
+
+class Empty(Good):
+    """Has nothing to offer."""
+
+    def tools(self, view: TurnView) -> Any:
+        return []
 
 
 class BareFunction(Good):
@@ -100,6 +121,9 @@ class Suite(ToolSourceContract):
 BREACHES: list[tuple[Callable[[], Any], list[str]]] = [
     (Good, []),
     (BareFunction, ["each_of_them_is_a_tool"]),
+    (Raises, ["it_returns_a_sequence"]),
+    (Nothing, ["it_returns_a_sequence"]),
+    (Empty, []),
     (Twins, ["names_differ"]),
     (BelongsToAThread, ["threads_may_share_it"]),
     (HidesFromThreads, ["threads_may_share_it"]),
@@ -110,6 +134,19 @@ BREACHES: list[tuple[Callable[[], Any], list[str]]] = [
 def test_each_promise_is_checked(made: Callable[[], Any], expected: list[str]) -> None:
     """A source that breaks one promise fails the test of that promise, and no other."""
     assert_breaks(Suite(made), *expected)
+
+
+@pytest.mark.parametrize(("made", "said"), [(Raises, "it raised KeyError"), (Nothing, "a NoneType")])
+def test_a_source_without_tools_is_told_of_once(made: Callable[[], Any], said: str) -> None:
+    """One test tells what `tools` gave; all others are not judged."""
+    suite = Suite(made)
+    assert [each.found for each in broken_by(suite).values()] == [said]
+    assert len(not_judged_by(suite)) == len(names_of(suite)) - 1
+
+
+def test_a_source_that_offers_nothing_is_not_judged() -> None:
+    """Where there is no tool, the tests about tools say that they need one."""
+    assert set(not_judged_by(Suite(Empty))) == {"test_each_of_them_is_a_tool", "test_names_differ"}
 
 
 def test_a_generator_is_told_of() -> None:

@@ -30,6 +30,7 @@ from gotato_testkit import (
 )
 from gotato_testkit import strategies as gst
 
+from ..effort import costly
 from .drawing import QUICK, REACH, SIMPLEST
 
 # data and single values
@@ -151,24 +152,21 @@ def test_histories_shrink_to_the_simplest() -> None:
 
 def test_histories_come_in_every_shape() -> None:
     """Results out of order, and results without keys, are among them."""
-    orders: set[bool] = set()
+    orders, shapes = set[bool](), set[bool]()
 
-    @settings(max_examples=80, derandomize=True, database=None)
-    @given(gst.histories())
-    def draw(history: list[Message]) -> None:
+    def all_were_drawn(history: list[Message]) -> bool:
         keys = [each.result.key.rpartition(":") for each in history if isinstance(each, ToolMessage)]
         orders.update(one[2] < other[2] for one, other in pairwise(keys) if one[0] == other[0])
         shapes.update(bool(key[2]) for key in keys)
+        return orders == shapes == {True, False}
 
-    shapes: set[bool] = set()
-    draw()
-    assert orders == shapes == {True, False}
+    assert find(gst.histories(), all_were_drawn, settings=REACH)
 
 
 # schemas
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
+@settings(costly(2), suppress_health_check=[HealthCheck.too_slow])
 @given(gst.schema_cases())
 def test_values_fit_their_schema_or_do_not(case: gst.SchemaCase) -> None:
     """The kernel's compiler and the full one agree with what was drawn."""
@@ -204,16 +202,14 @@ SUBSET = (
 
 def test_every_keyword_of_the_subset_is_drawn() -> None:
     """The subset is covered, keyword by keyword."""
-    written: list[str] = []
+    missing = set(SUBSET.split(" "))
 
-    @settings(max_examples=200, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow])
-    @given(gst.schemas(depth=1))
-    def draw(schema: dict[str, Any]) -> None:
-        written.append(json.dumps(schema))
+    def all_were_drawn(schema: dict[str, Any]) -> bool:
+        written = json.dumps(schema)
+        missing.difference_update([keyword for keyword in missing if f'"{keyword}":' in written])
+        return not missing
 
-    draw()
-    everything = " ".join(written)
-    assert [keyword for keyword in SUBSET.split(" ") if f'"{keyword}":' not in everything] == []
+    assert find(gst.schemas(depth=1), all_were_drawn, settings=REACH), f"never drawn: {missing}"
 
 
 def test_schemas_shrink_to_the_simplest() -> None:

@@ -10,31 +10,36 @@ from unittest import SkipTest
 from gotato_py import Cancelled, DeadlineExceeded, Done, GotatoError, Model, ModelEvent, ModelRequest, Scope
 from gotato_testkit.clocks import ManualClock
 
-from ._model_streams import ModelSuite
-from ._suite import require, shaped
+from ._model_streams import ANSWERED, ONE_DONE, ModelSuite
+from ._suite import NotJudged, after, require, shaped
 
 _ENDED = "once its scope has ended, a stream raises Cancelled or DeadlineExceeded, never anything else (Model.stream)"
+_IDLE, _CANCELLED = "test_a_cancelled_scope_sends_nothing", "test_a_cancel_in_mid_stream_ends_it"
 _NO_IDLE_REQUEST = "a scope that had ended before sends nothing (Model.stream)"
 
 
 class EndsContract(ModelSuite):
     """How a stream ends before its answer does."""
 
+    @after(ANSWERED)
     def test_a_cancelled_scope_sends_nothing(self) -> None:
         """It raises `Cancelled` before anything has been sent or streamed."""
         scope = Scope()
         scope.cancel("before the call")
         self._refuses(scope, Cancelled)
 
+    @after(ANSWERED, _IDLE)
     def test_a_passed_deadline_sends_nothing(self) -> None:
         """It raises `DeadlineExceeded` before anything has been sent or streamed."""
         self._refuses(Scope(timeout=0), DeadlineExceeded)
 
+    @after(ANSWERED, ONE_DONE)
     def test_a_cancel_in_mid_stream_ends_it(self) -> None:
         """After a cancel there may come what had arrived, and then `Cancelled`: no `Done`, no connection error."""
         scope = Scope()
         self._ends(scope, Cancelled, lambda: scope.cancel("in mid-stream"))
 
+    @after(ANSWERED, ONE_DONE, _CANCELLED)
     def test_a_deadline_in_mid_stream_ends_it(self) -> None:
         """After the scope's time there comes `DeadlineExceeded`, which is no connection error and is not retried."""
         clock = ManualClock(auto=False)
@@ -63,6 +68,7 @@ class EndsContract(ModelSuite):
             remedy="register scope.on_end to wake the read up, or read in slices bounded by scope.remaining()",
         )
 
+    @after(ANSWERED, ONE_DONE)
     def test_closing_a_stream_ends_it(self) -> None:
         """After `close` nothing comes, closing twice does no harm, and the model answers the next request."""
         model = shaped(self.make(), "stream")
@@ -84,6 +90,7 @@ class EndsContract(ModelSuite):
         )
         self._events(model)
 
+    @after(ANSWERED, ONE_DONE)
     def test_a_stream_releases_its_connection(self) -> None:
         """Closed early or read to its end, no stream holds a connection (skipped without `unclosed`)."""
         model = shaped(self.make(), "stream")
@@ -137,7 +144,8 @@ class EndsContract(ModelSuite):
 
     def _ends(self, scope: Scope, expected: type[GotatoError], end: Callable[[], object]) -> None:
         stream = shaped(self.make(), "stream").stream(self.request(), scope)
-        next(stream)
+        if isinstance(next(stream), Done):
+            raise NotJudged("the answer ends with its first event; override request() to get one of at least three")
         end()
         events: list[ModelEvent] = []
         ended = self.bounded(lambda: events.extend(stream))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import cast
 
 from gotato_py import (
@@ -21,9 +21,12 @@ from gotato_py import (
     collect,
 )
 
-from ._suite import BrokenPromise, Suite, require, shaped
+from ._suite import BrokenPromise, Suite, after, require, shaped
 
+ANSWERED = "test_a_request_is_answered"
+ONE_DONE = "test_a_stream_ends_with_exactly_one_done"
 _NONE = frozenset[str]()
+_AN_ITERATOR = "stream(request, scope) returns an iterator of events (Model.stream)"
 _ONE_DONE = "a stream has exactly one Done, and it is the last event (Model.stream)"
 
 
@@ -71,6 +74,25 @@ class ModelSuite(Suite):
 class StreamsContract(ModelSuite):
     """What is streamed, the same for every request and from every thread."""
 
+    def test_a_request_is_answered(self) -> None:
+        """`stream(request, scope)` returns an iterator, which can be read to its end. The other tests build upon it."""
+        model = shaped(self.make(), "stream")
+        try:
+            stream: object = model.stream(self.request(), Scope())
+            found = "" if isinstance(stream, Iterator) else f"{_a(stream)}, which is no iterator"
+            remedy = "yield the events one after another, from a `def` and not an `async def`"
+            if isinstance(stream, Iterator):
+                for _ in cast("Iterator[object]", stream):
+                    pass
+        except GotatoError as error:
+            found = f"{_a(error)} for `request()`"
+            remedy = "let make() return a model that can answer, or override request() with one that it answers"
+        except Exception as error:
+            found = f"{_a(error)} for a request that it should answer"
+            remedy = "take (request, scope); mend what it raises, or translate it into a ModelError"
+        require(not found, _AN_ITERATOR, found=found, remedy=remedy)
+
+    @after(ANSWERED)
     def test_a_stream_ends_with_exactly_one_done(self) -> None:
         """One `Done`, and nothing after it."""
         events = self._events(shaped(self.make(), "stream"))
@@ -83,6 +105,7 @@ class StreamsContract(ModelSuite):
             "ConnectionFailed where the answer was cut off",
         )
 
+    @after(ANSWERED)
     def test_every_event_is_a_model_event(self) -> None:
         """Nothing else is streamed."""
         strange = sorted(
@@ -99,6 +122,7 @@ class StreamsContract(ModelSuite):
             remedy="translate what the provider sends into the events of gotato_py, and leave out what has no event",
         )
 
+    @after(ANSWERED)
     def test_done_says_how_the_model_stopped(self) -> None:
         """`cancelled` and `error` are what the kernel says of an answer, never what a model says."""
         ends = [event.stop_reason for event in self._events(shaped(self.make(), "stream")) if isinstance(event, Done)]
@@ -109,6 +133,7 @@ class StreamsContract(ModelSuite):
             remedy="raise a ModelError for a failed call, and let Cancelled and DeadlineExceeded out",
         )
 
+    @after(ANSWERED, ONE_DONE)
     def test_an_answer_says_something(self) -> None:
         """`collect` makes a message of the answer."""
         try:
@@ -122,6 +147,7 @@ class StreamsContract(ModelSuite):
                 "stream what the provider says as TextDelta and ToolCallReady; override request() if it said nothing",
             ) from None
 
+    @after(ANSWERED)
     def test_the_request_is_left_as_it_was(self) -> None:
         """A request is the caller's, and so is the list of its messages."""
         asked = self.request()
@@ -135,6 +161,7 @@ class StreamsContract(ModelSuite):
             remedy="build the provider's own request from copies",
         )
 
+    @after(ANSWERED, ONE_DONE)
     def test_the_same_request_may_be_sent_again(self) -> None:
         """Each call of `stream` is an attempt of its own: the kernel makes another after a failure."""
         model = shaped(self.make(), "stream")
@@ -159,6 +186,7 @@ class StreamsContract(ModelSuite):
             remedy="correct them, or leave them out: both have a default",
         )
 
+    @after(ANSWERED, ONE_DONE)
     def test_threads_may_share_the_model(self) -> None:
         """Several streams at a time are each a whole answer."""
         model = shaped(self.make(), "stream")
@@ -178,3 +206,8 @@ def _is_set_of_words(given: object) -> bool:
 
 def _kind(given: object) -> str:
     return type(given).__name__
+
+
+def _a(given: object) -> str:
+    kind = _kind(given)
+    return f"{'an' if kind[0] in 'aeioAEIO' else 'a'} {kind}"

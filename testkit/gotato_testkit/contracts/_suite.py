@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import wraps
 from threading import Thread
 from typing import Generic, TypeVar
+from unittest import SkipTest
 
 from hypothesis import Phase, given, settings
 from hypothesis.strategies import SearchStrategy
 
+S = TypeVar("S", bound="Suite")
 T = TypeVar("T")
 
 
@@ -29,6 +32,48 @@ def require(kept: bool, promise: str, *, found: str, remedy: str) -> None:
     """Raises `BrokenPromise` unless the promise is kept."""
     if not kept:
         raise BrokenPromise(promise, found, remedy)
+
+
+class NotJudged(SkipTest):
+    """A test can say nothing of its promise, because another one is broken that it builds upon."""
+
+    def __init__(self, why: str, judge: str = "") -> None:
+        super().__init__(f"not judged: {why}" + (f" ({judge})" if judge else ""))
+
+
+def after(*judges: str) -> Callable[[Callable[[S], None]], Callable[[S], None]]:
+    """Marks a test that builds upon what these tests of its suite are about.
+
+    Where it fails and one of them does too, that one tells what is wrong, and this one is skipped. They are only asked
+    then, so a test that passes costs nothing more.
+    """
+
+    def mark(test: Callable[[S], None]) -> Callable[[S], None]:
+        @wraps(test)
+        def judged(self: S) -> None:
+            try:
+                test(self)
+            except SkipTest:
+                raise
+            except Exception:
+                for judge in judges:
+                    _ask(self, judge)
+                raise
+
+        return judged
+
+    return mark
+
+
+def _ask(suite: Suite, judge: str) -> None:
+    try:
+        getattr(suite, judge)()
+    except BrokenPromise as broken:
+        raise NotJudged(broken.found, judge) from None
+    except NotJudged:
+        raise
+    except SkipTest:
+        pass  # an optional promise
 
 
 def shaped(made: T, *members: str) -> T:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Mapping
 
@@ -13,8 +14,12 @@ LEGAL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 def problem_of(tool: object, compile_schema: Callable[[Mapping[str, object]], object]) -> str:
     """What keeps a tool from being used, in words; "" where nothing does."""
+    if isinstance(tool, type):
+        return f"the class {tool.__name__} itself, where an instance of it was due"
     spec = getattr(tool, "spec", None)
     if not isinstance(spec, ToolSpec):
+        if inspect.isroutine(tool):
+            return f"the function {getattr(tool, '__name__', '')}; wrap it with @tool"
         return f"{type(tool).__name__}.spec is a {type(spec).__name__}, not a ToolSpec"
     if not callable(getattr(tool, "execute", None)):
         return f"{type(tool).__name__} has no method execute(use)"

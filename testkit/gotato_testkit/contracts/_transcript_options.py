@@ -18,8 +18,8 @@ from gotato_py import (
 )
 
 from ._histories import batch, exact, settle
-from ._suite import require
-from ._transcript_basics import TranscriptSuite
+from ._suite import after, require
+from ._transcript_suite import APPENDS, SEQUENCE, STAYS, TranscriptSuite
 
 Replace = Callable[[Compaction], bool]
 
@@ -31,6 +31,7 @@ _LAST_USER = "a kept summary says in metadata['last_user'] which user message it
 class CompactionContract(TranscriptSuite):
     """The promises of `replace` and `compactions` (skipped for a transcript without `replace`)."""
 
+    @after(SEQUENCE, APPENDS)
     def test_a_summary_takes_the_place_of_what_it_covers(self) -> None:
         """`messages` begins with the summary and goes on behind `through`; `compactions` has grown by one."""
         with self.opened() as transcript:
@@ -51,6 +52,7 @@ class CompactionContract(TranscriptSuite):
             remedy="show the summary, with an id, and then what follows `through`, as it was",
         )
 
+    @after(SEQUENCE, APPENDS, STAYS)
     def test_a_view_outlives_a_compaction(self) -> None:
         """A view that was taken before still shows the messages that the summary covers."""
         with self.opened() as transcript:
@@ -67,6 +69,7 @@ class CompactionContract(TranscriptSuite):
             remedy="put another list in place instead of changing the one that views share",
         )
 
+    @after(SEQUENCE, APPENDS)
     def test_a_summary_remembers_the_last_user_message(self) -> None:
         """So a message that is delivered again is recognised; a second summary hands on what the first one knew."""
         with self.opened() as transcript:
@@ -85,6 +88,7 @@ class CompactionContract(TranscriptSuite):
             remedy="set it when the summary is kept; take it from an earlier summary that is covered",
         )
 
+    @after(SEQUENCE, APPENDS)
     def test_an_unknown_end_is_refused(self) -> None:
         """`through` is the id of a message in `messages`."""
         with self.opened() as transcript:
@@ -92,6 +96,7 @@ class CompactionContract(TranscriptSuite):
             for through in (f"nobody-{uuid4().hex}", ""):
                 self._refuses(transcript, UserMessage("so far"), through, "a `through` that is not in `messages`")
 
+    @after(SEQUENCE, APPENDS)
     def test_an_empty_summary_is_refused(self) -> None:
         """A summary that says nothing would lose what it covers."""
         with self.opened() as transcript:
@@ -99,6 +104,7 @@ class CompactionContract(TranscriptSuite):
             for text in ("", " \n"):
                 self._refuses(transcript, UserMessage(text), kept.id, "an empty summary")
 
+    @after(SEQUENCE, APPENDS)
     def test_a_cut_through_a_batch_is_refused(self) -> None:
         """A call and its results are covered together, or not at all."""
         with self.opened() as transcript:
@@ -109,6 +115,7 @@ class CompactionContract(TranscriptSuite):
             for through in (answer.id, result.id):
                 self._refuses(transcript, UserMessage("so far"), through, "a cut between a call and its results")
 
+    @after(SEQUENCE, APPENDS)
     def test_a_cut_behind_an_open_call_is_refused(self) -> None:
         """The answer of a call that is open would have nowhere to go."""
         with self.opened() as transcript:

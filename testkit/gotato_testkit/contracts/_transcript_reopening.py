@@ -19,8 +19,8 @@ from gotato_testkit.answers import say
 from gotato_testkit.scripted import ScriptedModel
 
 from ._histories import batch, every_kind, exact, renewed, results_by_key, settle
-from ._suite import require
-from ._transcript_basics import TranscriptSuite
+from ._suite import after, require
+from ._transcript_suite import APPENDS, KEEPS, NEW_IDS, SEQUENCE, TranscriptSuite
 
 _REMEDY = "write it before the call returns, in the order of the calls, and read all of it when the place is opened"
 
@@ -30,6 +30,7 @@ class ReopeningContract(TranscriptSuite):
 
     persistent: bool = False
 
+    @after(SEQUENCE, KEEPS)
     def test_messages_are_there_after_reopening(self) -> None:
         """All of them, in their order, with their ids and metadata."""
         self._only_if_persistent()
@@ -51,6 +52,7 @@ class ReopeningContract(TranscriptSuite):
         check(every_kind())
         self.for_all(gst.histories(min_turns=1), check)
 
+    @after(SEQUENCE, NEW_IDS)
     def test_ids_are_new_after_reopening(self) -> None:
         """A message that is appended later gets no id that an earlier one has."""
         self._only_if_persistent()
@@ -66,6 +68,7 @@ class ReopeningContract(TranscriptSuite):
             remedy="do not count from 1 again; random ids need no memory",
         )
 
+    @after(SEQUENCE, APPENDS)
     def test_started_marks_are_there_after_reopening(self) -> None:
         """A call that may have had its effect is not made again after a crash."""
         self._only_if_persistent()
@@ -83,6 +86,7 @@ class ReopeningContract(TranscriptSuite):
             remedy=_REMEDY,
         )
 
+    @after(SEQUENCE, APPENDS)
     def test_waiting_calls_are_there_after_reopening(self) -> None:
         """A run that waits for a person goes on in another process."""
         self._only_if_persistent()
@@ -103,6 +107,7 @@ class ReopeningContract(TranscriptSuite):
             remedy=_REMEDY + "; record_to_dict and record_from_dict write them",
         )
 
+    @after(SEQUENCE, APPENDS)
     def test_compactions_are_there_after_reopening(self) -> None:
         """The model sees the same context as before (skipped without `replace`)."""
         self._only_if_persistent()
@@ -125,6 +130,7 @@ class ReopeningContract(TranscriptSuite):
             remedy=_REMEDY,
         )
 
+    @after(SEQUENCE, APPENDS, KEEPS)
     def test_an_agent_goes_on_after_reopening(self) -> None:
         """A message that is delivered again is answered from the transcript, without asking the model."""
         self._only_if_persistent()

@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from gotato_py import MemoryTranscript, Tool, ToolSource, ToolSpec, TurnView, UserMessage, Validator, compile_schema
 
-from ._suite import Suite, require, shaped
+from ._suite import BrokenPromise, NotJudged, Suite, after, require, shaped
 from ._tool_specs import problem_of
+
+_SEQUENCE = "test_it_returns_a_sequence"
 
 
 class ToolSourceContract(Suite):
@@ -28,7 +30,15 @@ class ToolSourceContract(Suite):
 
     def test_it_returns_a_sequence(self) -> None:
         """The set holds for a whole turn, so it has to be there at once."""
-        tools: object = shaped(self.make(), "tools").tools(self.view())
+        source = shaped(self.make(), "tools")
+        try:
+            tools: object = source.tools(self.view())
+        except Exception as error:
+            raise BrokenPromise(
+                "tools(view) returns a sequence of tools (ToolSource.tools)",
+                f"it raised {type(error).__name__}",
+                "take (view), which has the turn and its transcript; mend what it raises",
+            ) from error
         require(
             isinstance(tools, Sequence) and not isinstance(tools, str),
             "tools(view) returns a sequence of tools (ToolSource.tools)",
@@ -36,6 +46,7 @@ class ToolSourceContract(Suite):
             remedy="return a list or a tuple",
         )
 
+    @after(_SEQUENCE)
     def test_each_of_them_is_a_tool(self) -> None:
         """With a spec that can be used: a legal name, a schema that can be checked."""
         problems = [problem_of(each, self.compile) for each in self._offered()]
@@ -46,6 +57,7 @@ class ToolSourceContract(Suite):
             remedy="test it alone with ToolContract; wrap functions with @tool",
         )
 
+    @after(_SEQUENCE)
     def test_names_differ(self) -> None:
         """A call says which tool it means by name."""
         names = [str(getattr(getattr(each, "spec", None), "name", index)) for index, each in enumerate(self._offered())]
@@ -57,6 +69,7 @@ class ToolSourceContract(Suite):
             remedy="leave one of them out, or give it another name",
         )
 
+    @after(_SEQUENCE)
     def test_nothing_changes_by_itself(self) -> None:
         """Asked again for the same turn, it offers the same: the tools are part of the cached prefix."""
         source = shaped(self.make(), "tools")
@@ -68,6 +81,7 @@ class ToolSourceContract(Suite):
             remedy="keep the tools in the order in which they were added",
         )
 
+    @after(_SEQUENCE)
     def test_threads_may_share_it(self) -> None:
         """Several agents may have one source, each in a thread of its own."""
         source = shaped(self.make(), "tools")
@@ -82,7 +96,10 @@ class ToolSourceContract(Suite):
             )
 
     def _offered(self) -> list[object]:
-        return list(shaped(self.make(), "tools").tools(self.view()))
+        offered: list[object] = list(shaped(self.make(), "tools").tools(self.view()))
+        if not offered:
+            raise NotJudged("it offers no tool; let make() return a source that does")
+        return offered
 
 
 def _specs(tools: Sequence[Tool]) -> list[ToolSpec | None]:
