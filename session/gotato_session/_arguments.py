@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from gotato_py import AssistantMessage, InvalidArgument, ToolMessage, UserMessage
@@ -43,6 +44,13 @@ def a_session_id(where: str, given: Any) -> str:  # Any: checked here
         said = "1 to 128 letters, digits, dots, underscores and hyphens (ASCII), the first a letter or digit"
         raise InvalidArgument(f"{where} must be {said}")
     return given
+
+
+def new_session_id(where: str, given: str | None, ids: Callable[[str], str]) -> str:
+    """The id that is given for a new session, or one that is made."""
+    if given is None:
+        return a_session_id(f"{where}.ids: ids('session')", ids("session"))
+    return a_session_id(f"{where}.id", given)
 
 
 def with_fields(value: T, **changes: object) -> T:

@@ -58,8 +58,8 @@ class SessionView:
 
     @property
     def lease(self) -> Lease | None:
-        """Who writes to it: this process. None in memory, and where it is read-only."""
-        return None if self._log.journal is None else self._log.journal.lease
+        """Who writes to it: this process. None in memory, read-only, and once it is closed."""
+        return None if self._log.journal is None or self._log.closed else self._log.journal.lease
 
     @property
     def recovered(self) -> tuple[str, ...]:

@@ -45,6 +45,11 @@ def message_entry(message: Message, state: State, time: float) -> Entries:
     return (MessageEntry(state.seq + 1, time, state.leaf, message),)
 
 
+def late_result(message: ToolMessage, state: State, time: float) -> Entries:
+    """The result of a tool that did run, if its call is still open: it may have been closed otherwise meanwhile."""
+    return message_entry(message, state, time) if state.path.takes(message.result) else ()
+
+
 def check_message(message: Message, state: State) -> None:
     """Raises what `message_entry` refuses."""
     operation = "Session.append"

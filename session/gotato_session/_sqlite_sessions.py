@@ -57,13 +57,18 @@ def _messages_up_to(connection: sqlite3.Connection, id: str, at: int) -> int | N
         id = head["parent_id"]
 
 
+def forks_of(connection: sqlite3.Connection, id: str) -> list[str]:
+    """The ids of the sessions that were forked from that one."""
+    rows = connection.execute("SELECT id FROM sessions WHERE parent_id = ? AND parent_id <> ''", (id,))
+    return [fork for (fork,) in rows]
+
+
 def remove(connection: sqlite3.Connection, path: str, id: str, now: float, lease_timeout: float) -> None:
     """Removes a session. Raises `NotFound`, `SessionBusy` while it is open, `InvalidState` while it has forks."""
     found = standing(connection, id)
     check_free(path, id, found, now, lease_timeout)
-    fork = connection.execute("SELECT id FROM sessions WHERE parent_id = ? AND parent_id <> ''", (id,)).fetchone()
-    if fork is not None:
-        raise InvalidState(f"the session {id} has forks, which need it: {fork[0]}", operation="Store.delete")
+    if forks := forks_of(connection, id):
+        raise InvalidState(f"the session {id} has forks, which need it: {forks[0]}", operation="Store.delete")
     first, last = place_of(found.number, 0), place_of(found.number, MAX_SEQ)
     connection.execute("DELETE FROM entries WHERE place BETWEEN ? AND ?", (first, last))
     connection.execute("DELETE FROM progress WHERE session = ?", (found.number,))

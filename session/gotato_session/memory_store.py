@@ -131,7 +131,7 @@ class MemoryStore(StoreBase):
         if steal:
             kept.lease["writer"] = lease
         elif (holder := kept.lease.setdefault("writer", lease)) is not lease:
-            raise SessionBusy(f"the session {id} is open: {holder.owner} writes to it", **_told(holder))
+            raise _busy(id, holder, "; open it with read_only=True, or take it over with steal=True")
         return journal
 
     def summaries(self) -> Iterator[SessionSummary]:
@@ -143,7 +143,7 @@ class MemoryStore(StoreBase):
         """Forgets the session."""
         kept = self._kept(id)
         if (holder := kept.lease.get("writer")) is not None:
-            raise SessionBusy(f"the session {id} is open: {holder.owner} writes to it", **_told(holder))
+            raise _busy(id, holder)
         self._sessions.pop(id, None)
 
     def _kept(self, id: str) -> _Kept:
@@ -162,6 +162,10 @@ class _Holder(TypedDict):
     host: str
     pid: int
     since: float
+
+
+def _busy(id: str, holder: Lease, advice: str = "") -> SessionBusy:
+    return SessionBusy(f"the session {id} is open: {holder.owner} writes to it{advice}", **_told(holder))
 
 
 def _told(lease: Lease | None) -> _Holder:

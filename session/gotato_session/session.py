@@ -22,7 +22,7 @@ from gotato_py import (
 )
 
 from . import _rules as rules
-from ._arguments import MESSAGE_TYPES, a_session_id, a_text, random_ids, with_fields, wrong
+from ._arguments import MESSAGE_TYPES, a_text, new_session_id, random_ids, with_fields, wrong
 from ._closing import ELSEWHERE, LOST, closing_entries
 from ._head import fork_head
 from ._holder import Holder
@@ -76,8 +76,7 @@ class Session(SessionView):
         if clock is not None and not callable(getattr(clock, "time", None)):
             raise wrong("Session.clock", "a Clock", clock)
         ids, clock = ids or random_ids, clock or SystemClock()
-        made = ids("session") if id is None else id
-        a_session_id("Session.ids: ids('session')" if id is None else "Session.id", made)
+        made = new_session_id("Session", id, ids)
         values = json_object("Session.metadata", metadata)
         self._begin(made, "", Log(f"the session {made}", partial(State, values), clock), clock, ids, None)
 
@@ -86,7 +85,7 @@ class Session(SessionView):
     ) -> None:
         self._id, self._parent_id, self._log, self._clock, self._ids, self._home = id, parent_id, log, clock, ids, home
         self._holder = Holder(f"the session {id}")
-        self._unsaved: dict[str, ToolMessage] = {}  # results of tools that did run, which could not be stored, by key
+        self._unsaved: dict[str, Build] = {}  # results of tools that did run, and ends of runs, that were not stored
         self._recorder = Recorder(log, None, DEFAULT_MAX_BYTES)
 
     @classmethod
@@ -119,8 +118,8 @@ class Session(SessionView):
         """Commits the message and returns it with its id.
 
         Raises `InvalidArgument` for an id that the session has and for a result without an open call, `InvalidState`
-        for any other message while a call is open; nothing is kept then. A `StoreFailure` keeps nothing either, but the
-        result of a tool that did run is stored before the next commit, or by `flush`.
+        for any other message while a call is open. After a `StoreFailure` the result of a tool that did run is stored
+        before the next commit, or by `flush`; all else is not kept.
         """
         if not isinstance(message, MESSAGE_TYPES):
             raise wrong("Session.append: message", "a message", message)
@@ -138,7 +137,7 @@ class Session(SessionView):
             self._commit("Session.append", partial(rules.message_entry, message))
         except StoreFailure:
             if message.result.executed:
-                self._unsaved[key] = message
+                self._unsaved[key] = partial(rules.late_result, message)
             raise
 
     def mark_started(self, key: str) -> None:
@@ -204,8 +203,7 @@ class Session(SessionView):
         its own; what is common is shared. Works during a run and in a session that is read-only. Raises `NotFound` for
         an entry that is not there, `InvalidState` for an id that is taken.
         """
-        made = self._ids("session") if id is None else id
-        a_session_id("Session.ids: ids('session')" if id is None else "Session.fork: id", made)
+        made = new_session_id("Session.fork", id, self._ids)
         if at is not None and not isinstance(at, str):
             raise wrong("Session.fork: at", "a str or None", at)
         state, anew = self._log.prefix(at)
@@ -244,7 +242,7 @@ class Session(SessionView):
         self._log.check_writable("Session.begin_run")
         try:
             self._holder.take(mine)
-            if self._unsaved or self._log.state.path.open:
+            if self._unsaved or self._log.state.path.open or self._log.state.held:
                 self._close_calls()
         except BaseException:  # an interrupt, or another has it: the run will not begin
             self._holder.let_go(mine)
@@ -254,9 +252,13 @@ class Session(SessionView):
         """Records a run that has ended, once, and lets the session go if that run has it."""
         if not isinstance(record, RunRecord):
             raise wrong("Session.end_run: record", "a RunRecord", record)
+        ended = partial(rules.run_entries, record)
         try:
-            self._commit("Session.end_run", partial(rules.run_entries, record))
+            self._commit("Session.end_run", ended)
             self._log.sync("Session.end_run")
+        except StoreFailure:
+            self._unsaved[f"run {record.run_id}"] = ended  # what it cost is told later
+            raise
         finally:
             self._holder.end(record.run_id)
 
@@ -267,14 +269,13 @@ class Session(SessionView):
     # ---- its end
 
     def flush(self) -> None:
-        """Stores what could not be stored before, and returns when everything that was committed is durable, as far as
-        the store promises it. Raises `StoreFailure`."""
+        """Stores what could not be, and makes all durable as far as the store promises. Raises `StoreFailure`."""
         self._store_unsaved()
         self._log.sync("Session.flush")
 
     def close(self) -> None:
-        """Ends the writing, for ever, and lets the session go; a run that has it fails at its next commit. Does nothing
-        twice. Raises `StoreFailure` if the result of a tool could not be stored even now; it is closed all the same."""
+        """Ends the writing and lets the session go; a run that has it fails at its next commit. Does nothing twice.
+        Raises `StoreFailure` if the result of a tool could not be stored even now; it is closed all the same."""
         try:
             if self._unsaved and not self._log.closed:
                 self._store_unsaved()
@@ -286,9 +287,8 @@ class Session(SessionView):
         self._commit("Session", lambda state, time: closing_entries(state, time, self._new_id, why=why))
 
     def _store_unsaved(self) -> None:
-        for key, message in list(self._unsaved.items()):
-            if self._log.state.path.takes(message.result):  # else the call was closed otherwise meanwhile
-                self._log.commit("Session.flush", partial(rules.message_entry, message))
+        for key, build in list(self._unsaved.items()):
+            self._log.commit("Session.flush", build)
             self._unsaved.pop(key, None)
 
     def _commit(self, operation: str, build: Build) -> None:

@@ -96,6 +96,10 @@ class SQLiteStore(StoreBase):
         """All sessions, those changed last first."""
         return sessions.summaries(self._ways)
 
+    def forks_of(self, id: str) -> list[str]:
+        """The ids of the sessions that were forked from that one."""
+        return self._ways.read("Store.delete", lambda connection: sessions.forks_of(connection, id)) or []
+
     def delete_journal(self, id: str) -> None:
         """Removes a session. Raises `NotFound`, `SessionBusy` while it is open, `InvalidState` while it has forks."""
         if not self._ways.read("Store.delete", lambda connection: True):

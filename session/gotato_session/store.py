@@ -5,12 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Any, Protocol
 
 from gotato_py import Clock, InvalidArgument, InvalidState, NotFound, NotSupported, SessionCorrupt, SystemClock
 
-from ._arguments import a_session_id, a_text, random_ids, wrong
+from ._arguments import a_session_id, a_text, new_session_id, random_ids, wrong
 from ._entry_json import entry_to_dict
 from ._head import new_head
 from ._json import json_object, json_value
@@ -98,14 +98,17 @@ class StoreBase(ABC):
         missing; it changes nothing. Optional: a store that cannot raises `NotSupported`, as this does."""
         raise NotSupported(f"{type(self).__name__} cannot read what is left of a damaged session")
 
+    def forks_of(self, id: str) -> Sequence[str]:
+        """The ids of the sessions that were forked from that one. A store that need not read all has its own way."""
+        return [each.id for each in self.summaries() if each.parent_id == id]
+
     # ---- what applications call
 
     def create(
         self, id: str | None = None, *, owner: str | None = None, metadata: Mapping[str, object] | None = None
     ) -> Session:
         """A new session, open for writing. Raises `InvalidState` if there is one with that id."""
-        made = self.ids("session") if id is None else id
-        a_session_id("create: ids('session')" if id is None else "create: id", made)
+        made = new_session_id("create", id, self.ids)
         values = json_object("create: metadata", metadata)
         journal = self.keep(new_head(made, self.clock.time(), values), owner)
         return self._session(made, journal)
@@ -156,8 +159,7 @@ class StoreBase(ABC):
     def delete(self, id: str) -> None:
         """Removes a session. Raises `NotFound`, `SessionBusy` while it is open, `InvalidState` while it has forks."""
         a_session_id("delete: id", id)
-        forks = [each.id for each in self.summaries() if each.parent_id == id]
-        if forks:
+        if forks := self.forks_of(id):
             text = f"the session {id} has forks, which need it: {', '.join(forks[:3])}; delete these first"
             raise InvalidState(text, operation="Store.delete")
         self.delete_journal(id)
@@ -180,11 +182,19 @@ class StoreBase(ABC):
         return all(key in metadata and metadata[key] == each for key, each in wanted.items())
 
     def _entries_of(self, id: str) -> Stored:
-        journal = self.open_journal(id, default_owner(), True, False)
+        """What a fork may share of a session: where that is damaged, everything before the damage."""
         try:
-            return journal.entries()
-        finally:
-            journal.close()
+            journal = self.open_journal(id, default_owner(), True, False)
+            try:
+                return journal.entries()
+            finally:
+                journal.close()
+        except SessionCorrupt as error:
+            try:
+                left = self.salvage_journal(id)
+            except NotSupported:
+                raise error from None
+            return [*takewhile(lambda entry: entry.get("type") != "gap" or "seq" in entry, left)]
 
     def _session(self, id: str, journal: Journal, *, read_only: bool = False) -> Session:
         """The session of an open journal; one that cannot be read is let go."""

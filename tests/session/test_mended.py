@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import gc
 import json
+import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from gotato_py import SessionCorrupt, ToolMessage, ToolResult
-from gotato_session import FileStore, Session
+from gotato_py import InvalidState, SessionCorrupt, StoreFailure, ToolMessage, ToolResult
+from gotato_session import FileStore, Session, SessionSummary, SQLiteStore
 from gotato_session._collector import collector_at_rest
 
 from .failing_store import FailingStore
-from .histories import answer, summary, user
+from .histories import answer, run_record, summary, user
+from .stores import STORES
 
 ROOT = Path(__file__).resolve().parents[2]
 Entries = list[dict[str, Any]]
@@ -117,3 +120,71 @@ def test_the_testkit_loads_no_store_before_one_is_asked_for() -> None:
     assert done.stdout == "False FaultyStore\n"
     with pytest.raises(AttributeError, match="nothing"):
         __import__("gotato_testkit").nothing  # noqa: B018  # asking is the test
+
+
+def test_what_a_run_cost_is_not_lost_where_its_end_could_not_be_stored() -> None:
+    """The record is stored before the next commit, or by `flush`, and once."""
+    store = FailingStore()
+    session = store.create("s")
+    session.begin_run("r1")
+    store.fail = OSError(28, "No space left on device")
+    with pytest.raises(StoreFailure):
+        session.end_run(run_record("r1", 7))
+    assert session.usage.input_tokens == 0
+    store.fail = None
+    session.flush()
+    session.end_run(run_record("r1", 7))
+    assert session.usage.input_tokens == 7
+    session.close()
+    assert session.lease is None
+    with store.open("s", read_only=True) as again:
+        assert [record.run_id for record in again.runs] == ["r1"]
+
+
+@pytest.mark.parametrize("kind", ["file", "sqlite"])
+def test_a_fork_needs_of_its_parent_only_what_it_shares(kind: str, tmp_path: Path) -> None:
+    """Damage of the parent behind the fork does not keep the fork from being opened; before it, it does."""
+    make = STORES[kind](tmp_path)
+    with make().create("p") as parent:
+        for number in range(6):
+            parent.append(user(f"m{number}"))
+        parent.fork("m1", id="c").close()
+        for number in range(6, 9):
+            parent.append(user(f"m{number}"))
+    damage(tmp_path, kind, "m7")
+    with pytest.raises(SessionCorrupt):
+        make().open("p")
+    with make().open("c") as fork:
+        assert [message.id for message in fork.messages] == ["m0", "m1"]
+    damage(tmp_path, kind, "m3")
+    with pytest.raises(SessionCorrupt, match="begins with entry 6 of p, which is not there"):
+        make().open("c")
+
+
+def damage(folder: Path, kind: str, message_id: str) -> None:
+    """Changes a byte of the entry of that message, behind the store's back."""
+    old, new = f'"id":"{message_id}"', f'"id":"{message_id[0]}x"'
+    if kind == "file":
+        file = folder / "sessions" / "p.jsonl"
+        file.write_bytes(file.read_bytes().replace(old.encode(), new.encode()))
+        return
+    with closing(sqlite3.connect(folder / "sessions.sqlite")) as connection, connection:
+        connection.execute("UPDATE entries SET text = replace(text, ?, ?)", (old, new))
+
+
+def test_sqlite_asks_for_forks_alone_before_it_deletes(tmp_path: Path) -> None:
+    """Deleting does not read the list of all sessions."""
+
+    class Counting(SQLiteStore):
+        """Its list is not to be asked for."""
+
+        def summaries(self) -> Iterator[SessionSummary]:
+            raise AssertionError("all sessions were listed")
+
+    with Counting(tmp_path / "s.db") as store:
+        with store.create("s") as session:
+            session.fork(id="f").close()
+        with pytest.raises(InvalidState, match="has forks, which need it: f"):
+            store.delete("s")
+        store.delete("f")
+        store.delete("s")

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from gotato_py import InvalidArgument, InvalidState, LeaseLost, NotFound, StoreFailure
+from gotato_py import InvalidArgument, InvalidState, LeaseLost, NotFound, SessionBusy, StoreFailure
 from gotato_session import FileStore, MemoryStore, SessionSummary, StoreBase
 from gotato_testkit import Fault, FaultPlan, FaultyStore
 
@@ -237,3 +237,10 @@ def test_a_list_of_sessions_in_memory_counts_what_came_since_the_last_one() -> N
     for each in other._sessions.values():
         each._counted = type(each)(each.head)._counted
     assert sorted(other.list(), key=lambda each: each.id) == sorted(store.list(), key=lambda each: each.id)
+
+
+def test_a_session_in_memory_that_is_open_says_what_can_be_done() -> None:
+    """The refusal names the owner, reading and taking over."""
+    store = MemoryStore()
+    with store.create("s", owner="me"), pytest.raises(SessionBusy, match=r"me writes to it; open it with read_only"):
+        store.open("s")

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from gotato_py import GotatoError, InvalidState, NotSupported, SessionCorrupt, StoreFailure
+from gotato_py import GotatoError, InvalidState, NotFound, NotSupported, SessionCorrupt, StoreFailure
 from gotato_session._sqlite_errors import told
 from gotato_session.sqlite_store import SQLiteStore
 
@@ -221,7 +221,7 @@ class Leaving(Meddling):
     meddle: ClassVar[list[Callable[[], object]]] = []
 
 
-@pytest.mark.parametrize("error", [None, SessionCorrupt("torn"), sqlite3.DatabaseError("torn")])
+@pytest.mark.parametrize("error", [None, SessionCorrupt("torn"), NotFound("torn"), sqlite3.DatabaseError("torn")])
 def test_a_file_that_changes_while_it_is_read_alone(path: Path, error: Exception | None) -> None:
     """What was read of a file that had no log is read again if somebody wrote to it meanwhile, whatever came of it."""
     filled(path, 2)

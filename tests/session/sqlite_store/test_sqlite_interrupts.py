@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,9 @@ from gotato_session.sqlite_store import SQLiteStore
 
 from .interrupts import LineInterrupt
 from .journals import entry, filled, head, made, numbers, numbers_in, opened, raw
+
+STEP = {"dev": 3, "ci": 2}.get(os.environ.get("HYPOTHESIS_PROFILE", "dev"), 1)
+"""Every which line is tried of what opens a database: all but in the profiles for every day."""
 
 
 @pytest.fixture
@@ -29,11 +33,11 @@ def assert_nobody_is_blocked(path: Path) -> None:
         connection.execute("ROLLBACK")
 
 
-def at_every_line(act: Callable[[], object], check: Callable[[], object]) -> None:
-    """Does that again and again, interrupted one line later each time, until it comes to its end; checks after each."""
+def at_every_line(act: Callable[[], object], check: Callable[[], object], step: int = 1) -> None:
+    """Does that again and again, interrupted so many lines later each time, until it comes to its end, and checks."""
     number = 0
     while True:
-        number += 1
+        number += step
         line = LineInterrupt(number)
         came_out = line(act)
         assert came_out == bool(line.where), line.where
@@ -91,7 +95,7 @@ def test_opening(path: Path) -> None:
         journal.close()
         store.close()
 
-    at_every_line(lambda: opened(store), check)
+    at_every_line(lambda: opened(store), check, STEP)
 
 
 def test_closing(path: Path) -> None:
@@ -132,7 +136,7 @@ def test_making_and_deleting(tmp_path: Path) -> None:
         assert_nobody_is_blocked(path())
         made_here += 1
 
-    at_every_line(lambda: SQLiteStore(path(), sync="never").create_journal("s-1", head()), check)
+    at_every_line(lambda: SQLiteStore(path(), sync="never").create_journal("s-1", head()), check, STEP)
 
     here = path()
     store = SQLiteStore(here, sync="never")
@@ -146,7 +150,7 @@ def test_making_and_deleting(tmp_path: Path) -> None:
         assert numbers_in(store) == [1]
         assert_nobody_is_blocked(here)
 
-    at_every_line(lambda: store.delete_journal("s-1"), check_deleted)
+    at_every_line(lambda: store.delete_journal("s-1"), check_deleted, STEP)
 
 
 def test_reading(path: Path) -> None:
@@ -160,5 +164,5 @@ def test_reading(path: Path) -> None:
             connection.execute("PRAGMA journal_mode = DELETE")
             connection.execute("PRAGMA journal_mode = WAL")  # each asks to be alone with the file
 
-    at_every_line(reader.entries, check)
+    at_every_line(reader.entries, check, STEP)
     assert numbers(reader) == [1, 2]

@@ -293,6 +293,16 @@ def test_a_store_as_a_block(path: Path) -> None:
     assert repr(store) == f"SQLiteStore({str(path)!r})"
 
 
+@pytest.mark.parametrize("name", ["a b", "a%20b", "a?mode=ro", "a#b", "häh 🙂", "a\\b", "a&b=c"])
+def test_any_name_names_a_file(tmp_path: Path, name: str) -> None:
+    """Signs that mean something in a URI are signs of the file's name."""
+    store = SQLiteStore(tmp_path / name)
+    made(store).append([entry(1)])
+    store.close()
+    assert [each.name for each in tmp_path.iterdir()] == [name]
+    assert numbers(opened(store, read_only=True)) == [1]
+
+
 def test_a_link_leads_to_the_same_database(tmp_path: Path, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A store opened through a link uses the log beside the file itself, and sees who has a session."""
     store = SQLiteStore(path)
