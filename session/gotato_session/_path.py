@@ -41,6 +41,17 @@ class Path:
         made._unnamed, made._keyless = dict(self._unnamed), self._keyless
         return made
 
+    def up_to(self, index: int) -> Path:
+        """The branch that ends with the message at that index. Only while nothing is compacted."""
+        start = index
+        while start and isinstance(self.history[start], ToolMessage):
+            start -= 1
+        made = Path()
+        made.history = made.context = self.history[:start]
+        for message in self.history[start : index + 1]:
+            made.add(message)
+        return made
+
     def takes(self, result: ToolResult) -> bool:
         """Whether there is an open call for the result.
 

@@ -135,9 +135,14 @@ class State:
         return found[::-1]
 
     def path_to(self, entry_id: str) -> Path:
-        """The branch that ends with that entry."""
-        path = Path()
-        for each in self.ids_to(entry_id):
+        """The branch that ends with that entry; what it has in common with the current one is not gone through."""
+        known = {} if self.path.compactions else {message.id: at for at, message in enumerate(self.path.history)}
+        new: list[str] = []
+        while entry_id and entry_id not in known:
+            new.append(entry_id)
+            entry_id = self.nodes[entry_id].parent
+        path = self.path.up_to(known[entry_id]) if entry_id else Path()
+        for each in reversed(new):
             node = self.nodes[each]
             if isinstance(node, MessageEntry):
                 path.add(node.message)
