@@ -56,7 +56,7 @@ mutation:  ## small faults in the kernel, one at a time, that the tests have to 
 
 .PHONY: machine
 machine:  ## the agent's state machine, a million steps of it (a night; STEPS=10000 for fewer)
-	HYPOTHESIS_PROFILE=nightly MACHINE_STEPS=$(or $(STEPS),1000000) $(PYTHON) -m pytest tests/kernel/test_machine*.py
+	HYPOTHESIS_PROFILE=nightly MACHINE_STEPS=$(or $(STEPS),1000000) $(PYTHON) -m pytest -p no:logging tests/kernel/test_machine*.py  # captured records would hold each run in memory
 
 .PHONY: crash
 crash:  ## processes killed at any moment, on each store (KILLS=10000)

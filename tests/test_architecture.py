@@ -11,6 +11,7 @@ import sys
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -167,6 +168,7 @@ def silent_tests(source: str) -> Iterator[str]:
             yield f"{node.name} at line {node.lineno}"
 
 
+@cache
 def sources(package: str) -> dict[str, tuple[Path, str]]:
     """The modules of a package by dotted name, each with its path and source."""
     root = ROOT / FOLDERS[package]
@@ -178,6 +180,7 @@ def sources(package: str) -> dict[str, tuple[Path, str]]:
     return found
 
 
+@cache
 def package_imports(package: str) -> dict[str, list[Import]]:
     """The imports of every module of a package."""
     return {

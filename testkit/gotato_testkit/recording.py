@@ -43,6 +43,7 @@ class RecordingModel:
         self._path = Path(path)
         self.name: str = getattr(model, "name", "")
         self.capabilities: frozenset[str] = frozenset(getattr(model, "capabilities", ()))
+        self.cost_of: object = getattr(model, "cost_of", None)
         try:
             os.close(self._open())
         except OSError as error:

@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import gotato_py
+import gotato_session
 import gotato_testkit
 
-ROOTS = [str(Path(module.__file__ or "").parents[1]) for module in (gotato_py, gotato_testkit)]
+ROOTS = [str(Path(module.__file__ or "").parents[1]) for module in (gotato_py, gotato_session, gotato_testkit)]
 LONGEST_S = 60.0
 
 

@@ -16,7 +16,7 @@ from gotato_testkit.contracts import (
     ToolSourceContract,
     TranscriptContract,
 )
-from gotato_testkit.contracts._suite import shaped
+from gotato_testkit.contracts._suite import NotJudged, Suite, after, require, shaped
 
 SUITES = (ContextBuilderContract, ModelContract, StoreContract, ToolSourceContract, TranscriptContract)
 
@@ -44,3 +44,40 @@ def test_a_missing_member_is_named() -> None:
     assert isinstance(shaped(MemoryTranscript(), "append"), MemoryTranscript)
     with pytest.raises(BrokenPromise, match="a MemoryTranscript without vacuum"):
         shaped(MemoryTranscript(), "append", "vacuum")
+
+
+class Chain(Suite):
+    """Three tests, each of which builds upon the one before, and one that builds upon what is optional."""
+
+    def test_ground(self) -> None:
+        """It breaks."""
+        require(False, "it stands", found="a hole", remedy="fill it")
+
+    @after("test_ground")
+    def test_wall(self) -> None:
+        """So this can say nothing."""
+        raise AttributeError("no wall")
+
+    @after("test_wall")
+    def test_roof(self) -> None:
+        """Nor this."""
+        raise IndexError("no roof")
+
+    def test_garden(self) -> None:
+        """It may be left out."""
+        raise SkipTest("no garden, which is optional")
+
+    @after("test_garden")
+    def test_flowers(self) -> None:
+        """They fail by themselves."""
+        require(False, "they flower", found="weeds", remedy="pull them out")
+
+
+def test_one_breach_is_told_once() -> None:
+    """What builds upon a broken promise is not judged, and says which; a promise that is optional excuses nothing."""
+    chain = Chain()
+    for test in (chain.test_wall, chain.test_roof):
+        with pytest.raises(NotJudged, match=r"^not judged: a hole \(test_ground\)$"):
+            test()
+    with pytest.raises(BrokenPromise, match="weeds"):
+        chain.test_flowers()

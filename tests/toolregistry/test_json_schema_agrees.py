@@ -12,7 +12,8 @@ from gotato_py import compile_schema
 from gotato_toolregistry import jsonschema_compiler
 from gotato_toolregistry._full_schema import compile_full
 
-from ..kernel.test_schema import COUNT, JSON, schemas  # noqa: TID252  # tests are no package to import from
+from ..effort import costly
+from ..kernel.test_schema import COUNT, JSON, schemas
 
 INNER: list[Any] = [
     True,
@@ -71,6 +72,7 @@ def beyond_the_subset() -> st.SearchStrategy[Any]:
     )
 
 
+@costly(2)
 @given(schemas(), DEFINITIONS, JSON)
 def test_agrees_with_the_kernel(schema: Any, definition: Any, value: Any) -> None:
     """For a schema of the kernel's subset, the full draft accepts what the kernel accepts."""
@@ -99,6 +101,7 @@ def one_constant_each(schema: Any) -> Any:
     return [one_constant_each(each) for each in schema] if isinstance(schema, list) else schema
 
 
+@costly(2)
 @given(schemas().map(one_constant_each), DEFINITIONS, JSON.map(one_property_each))
 def test_says_what_the_kernel_says(schema: Any, definition: Any, value: Any) -> None:
     """The full compiler tells the kernel's first violation, with its path, in its words."""
@@ -106,6 +109,7 @@ def test_says_what_the_kernel_says(schema: Any, definition: Any, value: Any) -> 
     assert str(compile_full(whole)(value)) == str(compile_schema(whole)(value))
 
 
+@costly(2)
 @given(beyond_the_subset(), DEFINITIONS, JSON)
 def test_agrees_with_jsonschema(schema: Any, definition: Any, value: Any) -> None:
     """For any other schema, it accepts what `jsonschema` itself accepts, and its violations are complete."""

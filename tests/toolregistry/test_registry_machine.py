@@ -12,6 +12,8 @@ from gotato_py import InvalidArgument, NotFound, Tool
 from gotato_testkit import FakeTool
 from gotato_toolregistry import Registry, RegistryChange
 
+from ..effort import costly
+
 NAMES = st.sampled_from("abcde")
 SEVERAL = st.lists(NAMES, max_size=4)
 
@@ -111,4 +113,5 @@ class RegistryMachine(RuleBasedStateMachine):
 
 
 RegistryMachine.TestCase.__doc__ = "A registry and the dict that it should equal never differ."
+RegistryMachine.TestCase.settings = costly(4)
 TestRegistry = RegistryMachine.TestCase
