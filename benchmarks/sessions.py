@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from json import dumps
@@ -39,7 +39,7 @@ def database(folder: Path) -> Store:
 
 
 @contextmanager
-def a_folder() -> Iterator[Path]:
+def a_folder() -> Generator[Path]:
     """A folder for the time of a figure, on the disk of this checkout rather than in memory."""
     with TemporaryDirectory(dir=Path(__file__).parent) as folder:
         yield Path(folder)

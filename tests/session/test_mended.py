@@ -87,8 +87,8 @@ def test_an_entry_that_cannot_be_is_refused(damage: Callable[[Entries], Entries]
         session.append(answer("a1"))
         session.replace(summary("a1", "s1"))
     kept = store._sessions["s"]
-    settlement = {"seq": 4, "v": 1, "type": "settlement", "time": 0.0, "key": "k", "message": {"role": "user"}}
-    settlement["message"] = {"role": "user", "id": "x1", "parts": [{"kind": "text", "text": "done"}]}
+    told = {"role": "user", "id": "x1", "parts": [{"kind": "text", "text": "done"}]}
+    settlement = {"seq": 4, "v": 1, "type": "settlement", "time": 0.0, "key": "k", "message": told}
     kept.commits.append((settlement,))
     store.open("s").close()
     store.damage = damage
