@@ -144,6 +144,8 @@ def _list_of(read: Callable[[Any, str], Any]) -> Reader:
     def read_list(data: Any, path: str) -> Any:
         if not is_array(data):
             raise wrong(path, "a JSON array (a list)", data)
+        if len(data) == 1:  # most lists are one text or one call
+            return (read(data[0], path + "[0]"),)
         return tuple([read(each, f"{path}[{index}]") for index, each in enumerate(data)])
 
     return read_list

@@ -88,16 +88,16 @@ def entry_from_dict(data: JSONObject) -> Entry:
 
     Raises `NotSupported` for an entry of a newer release, `InvalidArgument` for what is none.
     """
-    version = _field(data, "v", int)
-    if version > VERSION:
+    version = data.get("v")
+    if version != VERSION and _field(data, "v", int) > VERSION:
         raise NotSupported(f"a newer release wrote it (entry version {version}, this one reads {VERSION})")
-    name = _field(data, "type", str)
-    if name not in _READERS:
-        raise InvalidArgument(f"type {name!r} is unknown")
+    reader = _READERS.get(_field(data, "type", str))
+    if reader is None:
+        raise InvalidArgument(f"type {data['type']!r} is unknown")
     time = data.get("time", 0.0)
     if type(time) not in (int, float) or not 0 <= time < _LATEST:
         raise InvalidArgument("time must be a number of Unix seconds")
-    return _READERS[name](_field(data, "seq", int), float(time), data)
+    return reader(_field(data, "seq", int), float(time), data)
 
 
 def _field(data: JSONObject, name: str, kind: type[T]) -> T:

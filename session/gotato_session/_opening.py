@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from gotato_py import Clock, GotatoError, InvalidArgument, NotFound, NotSupported, SessionCorrupt
 
-from ._collector import collector_at_rest
 from ._entries import BranchEntry, CompactionEntry, Entry, LabelEntry, MessageEntry, SettlementEntry
 from ._entry_json import entry_from_dict
 from ._head import Head, read_head
@@ -43,12 +42,11 @@ def open_log(id: str, journal: Journal, clock: Clock, entries_of: EntriesOf) -> 
 
     Raises `SessionCorrupt` for what does not fit together, and `NotSupported` for what a newer release wrote.
     """
-    with collector_at_rest():
-        stored = journal.entries()
-        head, state, base = first_state(id, stored, entries_of)
-        log = Log(f"the session {id}", base, clock, journal, state=state)
-        log.load(_checked(id, stored[1:], state))
-        return head, log
+    stored = journal.entries()
+    head, state, base = first_state(id, stored, entries_of)
+    log = Log(f"the session {id}", base, clock, journal, state=state)
+    log.load(_checked(id, stored[1:], state))
+    return head, log
 
 
 def first_state(id: str, stored: list[JSONObject], entries_of: EntriesOf) -> tuple[Head, State, Callable[[], State]]:

@@ -185,7 +185,9 @@ def _problems(state: State) -> list[Problem]:
         for message in results
         if isinstance(message, ToolMessage)
     ]
-    return [*check_messages([*context, *results], state.waiting_calls), *open_calls]
+    closed = {message.result.key for message in results if isinstance(message, ToolMessage)}
+    left = [WaitingCall(key) for key, _ in state.path.open_calls if key not in closed]  # they wait, or wait for others
+    return [*check_messages([*context, *results], left), *open_calls]
 
 
 def _index(message: ToolMessage) -> str:

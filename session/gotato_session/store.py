@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from gotato_py import Clock, InvalidArgument, InvalidState, NotFound, NotSupported, SessionCorrupt, SystemClock
 
 from ._arguments import a_session_id, a_text, new_session_id, random_ids, wrong
+from ._collector import collector_at_rest
 from ._entry_json import entry_to_dict
 from ._head import new_head
 from ._json import json_object, json_value
@@ -131,15 +132,14 @@ class StoreBase(ABC):
         if repair:
             return self._repaired(id, named, create=create, steal=steal)
         try:
-            journal = self.open_journal(id, named, read_only, steal)
+            return self._read(id, named, read_only=read_only, steal=steal)
         except NotFound:
             if not create:
                 raise
             try:
                 return self.create(id, owner=owner)
             except InvalidState:  # another came first
-                journal = self.open_journal(id, named, read_only, steal)
-        return self._session(id, journal, read_only=read_only)
+                return self._read(id, named, read_only=read_only, steal=steal)
 
     def list(self, *, where: Where | None = None, limit: int | None = None) -> Iterator[SessionSummary]:
         """The sessions, those changed last first; `where` is what their metadata must have, or asks each summary."""
@@ -195,6 +195,10 @@ class StoreBase(ABC):
             except NotSupported:
                 raise error from None
             return [*takewhile(lambda entry: entry.get("type") != "gap" or "seq" in entry, left)]
+
+    def _read(self, id: str, owner: str, *, read_only: bool, steal: bool) -> Session:
+        with collector_at_rest():  # also while what was read of it is forgotten again
+            return self._session(id, self.open_journal(id, owner, read_only, steal), read_only=read_only)
 
     def _session(self, id: str, journal: Journal, *, read_only: bool = False) -> Session:
         """The session of an open journal; one that cannot be read is let go."""

@@ -65,12 +65,14 @@ class TestC31BothRun:
             outcomes = in_step(2, prompt)
             (busy,) = [each for each in outcomes if isinstance(each, Busy)]
             (result,) = [each for each in outcomes if isinstance(each, RunResult)]
-            assert (busy.run_id, result.text) == (result.run_id, "Both.")
+            assert busy.run_id == result.run_id
             assert began - 1 <= (busy.since or 0) <= time.time() + 1
             winner = outcomes.index(result)
-            assert stage.history == [
-                f"U I am {winner}", "A One moment. end_turn", f"U I am {1 - winner}", "A Both. end_turn",
-            ]  # fmt: skip
+            first, steered, answer = f"U I am {winner}", f"U I am {1 - winner}", "A One moment. end_turn"
+            late = [first, answer, steered, "A Both. end_turn"]
+            early = [first, steered, answer]  # the winner had not asked the model yet
+            assert stage.history in (late, early)
+            assert result.text == ("Both." if stage.history == late else "One moment.")
             assert list(iter(partial(stream.get, 0), None)) == stage.events
             if number % 20 == 0:
                 assert_laws(stage)

@@ -14,8 +14,17 @@ from typing import Any
 
 import pytest
 
-from gotato_py import InvalidState, SessionCorrupt, StoreFailure, ToolMessage, ToolResult
-from gotato_session import FileStore, Session, SessionSummary, SQLiteStore
+from gotato_py import (
+    Approve,
+    Deny,
+    InvalidState,
+    SessionCorrupt,
+    StoreFailure,
+    ToolMessage,
+    ToolResult,
+    WaitingCall,
+)
+from gotato_session import FileStore, MemoryStore, Session, SessionSummary, SQLiteStore
 from gotato_session._collector import collector_at_rest
 
 from .failing_store import FailingStore
@@ -188,3 +197,18 @@ def test_sqlite_asks_for_forks_alone_before_it_deletes(tmp_path: Path) -> None:
             store.delete("s")
         store.delete("f")
         store.delete("s")
+
+
+def test_nothing_is_wrong_with_a_torn_batch_that_waits_still() -> None:
+    """A process killed between the results of an answered batch leaves a call open before the one that waits: nothing
+    would be mended, so `check` tells nothing, and opening changes nothing."""
+    store = MemoryStore()
+    with store.create("s") as session:
+        session.append(user("u1"))
+        session.append(answer("a1", calls=3))
+        session.mark_waiting([WaitingCall("a1:0", decision=Deny("no")), WaitingCall("a1:2", decision=Approve())])
+        session.append(ToolMessage(ToolResult("same", "blocked", error="no", key="a1:0"), id="t1"))
+        assert session.check() == []
+    with store.open("s") as again:
+        assert len(again.history) == 3
+        assert again.check() == []

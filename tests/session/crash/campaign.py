@@ -131,7 +131,8 @@ class Place:
         if not finish and self.rng.random() < 0.5:
             return  # so that the next process has to mend it, and may be killed at that
         with store.open(id) as session:
-            if problems := [*session.check(), *check_messages(session.messages, session.waiting)]:
+            problems = [*session.check(), *([] if session.waiting else check_messages(session.messages))]
+            if problems:
                 raise Broken(f"opened, {id} has problems: {problems}")
             new = [each for each in session.history[history:] if isinstance(each, ToolMessage)]
             held = [each for each in session.history if each.metadata.get("tool_update", None) not in completed]

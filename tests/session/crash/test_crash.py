@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from ...effort import by_profile
 from .places import PLACES
 
 ROOT = Path(__file__).resolve().parents[3]
 SOURCES = sorted(path.parents[1] for path in ROOT.glob("*/gotato_*/__init__.py"))
-KILLS = int(os.environ.get("CRASH_KILLS", "150"))
+KILLS = int(os.environ.get("CRASH_KILLS", by_profile(dev="30", ci="150", nightly="1000")))
 SEED = os.environ.get("CRASH_SEED", "7")
 
 
