@@ -15,8 +15,8 @@ ROOT = Path(__file__).resolve().parents[1]
 GRACE = 2.0
 """Seconds a thread that was told to end may take before it counts as left behind."""
 
-settings.register_profile("dev", max_examples=50, deadline=None)
-settings.register_profile("ci", max_examples=200, deadline=None, derandomize=True, print_blob=True)
+settings.register_profile("dev", max_examples=30, deadline=None)
+settings.register_profile("ci", max_examples=120, deadline=None, derandomize=True, print_blob=True)
 settings.register_profile("nightly", max_examples=5_000, deadline=None, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
