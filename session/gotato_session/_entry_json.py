@@ -38,7 +38,7 @@ from ._entries import (
     StartedEntry,
     WaitingEntry,
 )
-from ._json import is_list, is_object, json_text, json_value
+from ._json import is_list, is_object, json_object, json_text, json_value
 from .journal import JSONObject
 
 VERSION = 1
@@ -156,7 +156,7 @@ def _label(seq: int, time: float, data: JSONObject) -> Entry:
 
 
 def _metadata(seq: int, time: float, data: JSONObject) -> Entry:
-    return MetadataEntry(seq, time, metadata_texts(_object(data, "metadata")))
+    return MetadataEntry(seq, time, json_object("metadata", _object(data, "metadata")))
 
 
 def _settlement(seq: int, time: float, data: JSONObject) -> Entry:
@@ -181,11 +181,6 @@ def _record(data: Any, kind: type[T]) -> T:  # Any: JSON data
     if not isinstance(record, kind):
         raise InvalidArgument(f"a record must be a {kind.__name__}, not a {type(record).__name__}")
     return record
-
-
-def metadata_texts(metadata: JSONObject) -> dict[str, str]:
-    """The JSON texts of the values."""
-    return {key: json_text(f"metadata[{key!r}]", each) for key, each in metadata.items()}
 
 
 _Reader = Callable[[int, float, JSONObject], Entry]

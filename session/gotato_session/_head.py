@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gotato_py import NotSupported, SessionCorrupt
+from gotato_py import InvalidArgument, NotSupported, SessionCorrupt
 
-from ._entry_json import metadata_texts
-from ._json import is_object, json_value
+from ._json import is_object, json_object, json_value
 from ._state import State
 from .journal import JSONObject
 
@@ -57,4 +56,7 @@ def read_head(id: str, entries: list[JSONObject]) -> Head:
     is_right = given.get("id") == id and isinstance(parent, str) and type(at) is int
     if not is_right or not is_object(metadata) or not (branch is None or isinstance(branch, str)):
         raise SessionCorrupt(f"the head of the session {id} is damaged", line=1)
-    return Head(metadata_texts(metadata), parent, at, branch)
+    try:
+        return Head(json_object("metadata", metadata), parent, at, branch)
+    except InvalidArgument as error:
+        raise SessionCorrupt(f"the head of the session {id} is damaged: {error.message}", line=1) from None

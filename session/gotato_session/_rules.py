@@ -5,8 +5,6 @@ Each makes the entries of one commit from what the session holds, or none where 
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 from gotato_py import (
     Compaction,
     InvalidArgument,
@@ -32,6 +30,7 @@ from ._entries import (
     StartedEntry,
     WaitingEntry,
 )
+from ._holder import Holder
 from ._path import compacted
 from ._state import State
 
@@ -126,12 +125,10 @@ def event_entry(text: str, state: State, time: float) -> Entries:
     return (EventEntry(state.seq + 1, time, text),)
 
 
-def settlement_entries(
-    key: str, message: UserMessage, is_running: Collection[str], state: State, time: float
-) -> Entries:
+def settlement_entries(key: str, message: UserMessage, holder: Holder, state: State, time: float) -> Entries:
     """What came of a pending call, and the place of its message, unless a run or an open call is in the way.
 
-    `is_running` holds the ids of runs that have the session; one that is recorded has ended.
+    A run that is recorded has ended, even where it has the session still.
     """
     operation = "Session.complete_call"
     result = state.results.get(key)
@@ -144,6 +141,6 @@ def settlement_entries(
         raise InvalidState(f"the call {key!r} was completed before; the first completion counts", operation=operation)
     seq = state.seq + 1
     settled = SettlementEntry(seq, time, key, message)
-    if state.path.open or any(run_id not in state.run_ids for run_id in is_running):
+    if state.path.open or any(run_id not in state.run_ids for run_id in holder.run_ids):
         return (settled,)
     return (settled, MessageEntry(seq + 1, time, state.leaf, message))

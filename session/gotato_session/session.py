@@ -50,15 +50,13 @@ class Session(SessionView):
 
     It is a transcript, `Agent(model, transcript=session)`, for one run at a time: a second one gets `Busy`. As an
     extension, `extensions=[session]`, it keeps the run's events too, up to 1 MiB of JSON; `record` sets other bounds.
-
     Made like this it is kept in memory; a store (`FileStore`, `SQLiteStore`, …) makes and opens those that last. `id`
     is made where none is given; `metadata` is JSON data, kept as a copy; `clock` says when things happened; `ids(kind)`
     makes ids, kind "session" or "message". Raises `InvalidArgument` for what these cannot be.
 
     Any thread may read and write. Reading waits for nobody; writing to a store takes turns, and a signal handler that
-    comes into the middle of a commit of its own thread cannot write. After `close`, in a forked child and read-only,
-    every method that writes raises `InvalidState`, or `ForkedProcess`. A commit that fails raises `StoreFailure` and
-    changes nothing.
+    comes into the middle of a commit of its own thread cannot write. After `close`, read-only and in a forked child,
+    writing raises `InvalidState` or `ForkedProcess`. A commit that fails is a `StoreFailure` and changes nothing.
     """
 
     __slots__ = ("_clock", "_holder", "_home", "_ids", "_recorder", "_unsaved")
@@ -132,12 +130,14 @@ class Session(SessionView):
 
     def _append_result(self, message: ToolMessage) -> None:
         key = message.result.key
-        self._unsaved.pop(key, None)  # this is it, once more
+        unsaved = self._unsaved.get(key)  # the same result, which could not be stored then
         try:
+            self._unsaved.pop(key, None)
             self._commit("Session.append", partial(rules.message_entry, message))
-        except StoreFailure:
-            if message.result.executed:
-                self._unsaved[key] = partial(rules.late_result, message)
+        except BaseException as error:
+            if isinstance(error, StoreFailure) and message.result.executed:
+                unsaved = partial(rules.late_result, message)
+            self._unsaved.update({key: unsaved} if unsaved else {})
             raise
 
     def mark_started(self, key: str) -> None:
@@ -168,13 +168,13 @@ class Session(SessionView):
     def complete_call(self, key: str, result: ToolResult | str) -> UserMessage:
         """Tells what came of a call whose tool answered `pending`, once, and returns the user message that says it.
 
-        The pending result stays as it is. While a run has the session, or a call is open, the message is stored at once
+        The pending result stays. While a run has the session, or a call is open, the message is stored at once
         and enters `messages` at the run's end. Raises `NotFound` for a call without a result, `InvalidState` for one
         that is not pending or was completed before.
         """
-        name = a_text("Session.complete_call: key", key)
-        message = with_fields(settled_message(self._log.state, name, result), id=self._new_id())
-        self._commit("Session.complete_call", partial(rules.settlement_entries, name, message, self._holder.run_ids))
+        told = settled_message(self._log.state, a_text("Session.complete_call: key", key), result)
+        message = with_fields(told, id=self._new_id())
+        self._commit("Session.complete_call", partial(rules.settlement_entries, key, message, self._holder))
         return message
 
     # ---- places and values

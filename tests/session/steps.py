@@ -10,8 +10,15 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import pytest
+
 import gotato_session
 
+only_bytecodes = pytest.mark.skipif(sys.version_info >= (3, 13), reason="3.13.0 leaves out events of bytecodes")
+at_each_step = pytest.mark.parametrize(
+    "opcodes", [pytest.param(False, id="line"), pytest.param(True, id="bytecode", marks=only_bytecodes)]
+)
+"""For a test that is done at each line, and once more at each bytecode."""
 PACKAGE = str(Path(gotato_session.__file__ or "").parent)
 TraceFunction = Callable[[FrameType, str, Any], Any]  # as sys.settrace takes it
 

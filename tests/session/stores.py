@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from gotato_session import FileStore, MemoryStore, SQLiteStore, StoreBase
 
 MakeStore = Callable[[], StoreBase]
@@ -32,3 +34,6 @@ STORES: dict[str, Callable[[Path], MakeStore]] = {
     "file": file_store,
     "sqlite": sqlite_store,
 }
+
+each_store = pytest.mark.parametrize("kind", STORES)
+"""For a test that is done in each store: its fixture `make` opens the place."""

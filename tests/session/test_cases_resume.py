@@ -6,7 +6,6 @@ A process that died is one that nobody closed: the next one takes the session ov
 from __future__ import annotations
 
 import threading
-from pathlib import Path
 
 import pytest
 
@@ -34,15 +33,7 @@ from gotato_session import Session
 from gotato_testkit import ManualClock, ScriptedModel, call, say
 
 from .histories import result, user
-from .stores import STORES, MakeStore
-
-each_store = pytest.mark.parametrize("kind", STORES)
-
-
-@pytest.fixture
-def make(kind: str, tmp_path: Path) -> MakeStore:
-    """Opens the same place each time."""
-    return STORES[kind](tmp_path)
+from .stores import MakeStore, each_store
 
 
 def results(session: Session) -> dict[str, str]:

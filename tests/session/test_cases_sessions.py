@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from gotato_py import (
@@ -19,15 +17,7 @@ from gotato_py import (
 from gotato_session import Session
 from gotato_testkit import Raise, ScriptedModel, call, say
 
-from .stores import STORES, MakeStore
-
-each_store = pytest.mark.parametrize("kind", STORES)
-
-
-@pytest.fixture
-def make(kind: str, tmp_path: Path) -> MakeStore:
-    """Opens the same place each time."""
-    return STORES[kind](tmp_path)
+from .stores import MakeStore, each_store
 
 
 @each_store

@@ -75,6 +75,8 @@ def with_gap(*numbers: int) -> Callable[[Entries], Entries]:
         (lambda entries: [], 1),
         (changed(0, id="another"), 1),
         (changed(0, metadata=3), 1),
+        (changed(0, metadata={"k": float("nan")}), 1),
+        (changed(0, metadata={"": 1}), 1),
     ],
 )
 def test_what_does_not_fit_is_refused_with_its_line(damage: Callable[[Entries], Entries], line: int) -> None:

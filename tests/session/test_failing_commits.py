@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from gotato_py import Agent, RunFailed, StoreFailure, ToolMessage, tool
@@ -10,6 +12,7 @@ from gotato_testkit import ScriptedModel, call, say
 
 from .failing_store import FailingStore
 from .histories import answer, result, run_record, summary, user
+from .steps import AtStep, interrupt
 
 FULL = OSError(28, "No space left on device")
 
@@ -151,3 +154,25 @@ def test_a_run_fails_and_the_next_one_goes_on_with_the_real_result() -> None:
     told = model.requests[-1].messages[-1]
     assert isinstance(told, ToolMessage)
     assert told.text == "paid"
+
+
+def test_an_interrupt_while_the_result_is_given_again_does_not_lose_it() -> None:
+    """Ctrl-C before any line of the second attempt: the result is stored, or still kept for the next commit."""
+    step = 0
+    while True:
+        step += 1
+        store, session = started()
+        store.fail = FULL
+        with pytest.raises(StoreFailure):
+            session.append(result("t1", "a1:0"))
+        store.fail = None
+        again = AtStep(step, interrupt)
+        try:
+            again(partial(session.append, result("t2", "a1:0")))
+        except KeyboardInterrupt:
+            pass
+        session.flush()
+        assert reopened(store)[-1] in ("t1", "t2"), f"step {step}"
+        if again.steps < step:
+            break
+    assert step > 20

@@ -20,7 +20,7 @@ from gotato_session._state import State
 from gotato_testkit import ManualClock
 
 from .histories import answer, result, run_record, summary, user
-from .steps import AtStep, interrupt
+from .steps import AtStep, at_each_step, interrupt, only_bytecodes
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -89,12 +89,6 @@ def foretold() -> list[list[object]]:
         operation(session)
         after.append(seen(session))
     return after
-
-
-only_bytecodes = pytest.mark.skipif(sys.version_info >= (3, 13), reason="3.13.0 leaves out events of bytecodes")
-at_each_step = pytest.mark.parametrize(
-    "opcodes", [pytest.param(False, id="line"), pytest.param(True, id="bytecode", marks=only_bytecodes)]
-)
 
 
 @at_each_step

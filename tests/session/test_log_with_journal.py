@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Callable
 from functools import partial
@@ -13,7 +12,7 @@ from gotato_py import InvalidState, WaitingCall
 from gotato_session import MemoryStore, Session
 
 from .histories import answer, result, run_record, summary, user
-from .steps import AtStep, interrupt
+from .steps import AtStep, at_each_step, interrupt
 
 SCRIPT: list[Callable[[Session], object]] = [
     lambda session: session.append(user("u1")),
@@ -30,11 +29,6 @@ SCRIPT: list[Callable[[Session], object]] = [
     lambda session: session.end_run(run_record("r1", 1)),
 ]
 """One of each thing that is committed, in an order that is allowed."""
-
-only_bytecodes = pytest.mark.skipif(sys.version_info >= (3, 13), reason="3.13.0 leaves out events of bytecodes")
-at_each_step = pytest.mark.parametrize(
-    "opcodes", [pytest.param(False, id="line"), pytest.param(True, id="bytecode", marks=only_bytecodes)]
-)
 
 
 def numbered_ids() -> Callable[[str], str]:

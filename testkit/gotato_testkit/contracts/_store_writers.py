@@ -81,7 +81,7 @@ class WritersContract(StoreSuite):
             id = new_id()
             place.create(id).close()
             stores = [place.store() for _ in range(8)]
-            ended = self.together([lambda store=store: store.open(id) for store in stores])  # type: ignore[misc]
+            ended = self.together([lambda store=store: store.open(id) for store in stores])  # type: ignore[misc]  # a default
             place.sessions += [each.value for each in ended if each.value is not None]
             got = [each for each in ended if each.value is not None]
             busy = [each for each in ended if isinstance(each.error, SessionBusy)]
@@ -129,7 +129,7 @@ class WritersContract(StoreSuite):
             place.create(id).close()
             for option in ("create", "steal", "repair"):
                 refused(
-                    lambda option=option: place.open(id, read_only=True, **{option: True}),  # type: ignore[misc]
+                    lambda option=option: place.open(id, read_only=True, **{option: True}),  # type: ignore[misc]  # a default
                     InvalidArgument, _READER, f"open(read_only=True, {option}=True)", "raise InvalidArgument",
                 )  # fmt: skip
 
