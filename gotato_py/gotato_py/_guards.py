@@ -13,7 +13,7 @@ def is_mapping(given: object) -> TypeGuard[Mapping[Any, Any]]:
 
 def is_array(given: object) -> TypeGuard[Sequence[Any]]:
     """Whether it is what JSON writes as an array: a list or a tuple."""
-    return isinstance(given, list | tuple)
+    return given.__class__ is list or isinstance(given, list | tuple)
 
 
 def is_sequence(given: object) -> TypeGuard[Sequence[Any]]:

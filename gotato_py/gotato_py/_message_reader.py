@@ -75,50 +75,48 @@ Reader = Callable[[Any, str], Any]
 
 
 class _Fields:
-    """How the JSON object of one value class is read: its class, the keys that it needs, a reader for each key."""
+    """How the JSON object of one value class is read: its class, the key that chose it, the keys that it needs, all
+    that it knows, and a reader for each whose value is not kept as it is."""
 
-    __slots__ = ("kind", "needed", "readers")
+    __slots__ = ("kind", "known", "needed", "readers", "tag")
 
     def __init__(self, kind: Any, needed: str, optional: str, tag: str = "", **readers: Reader) -> None:
         self.kind = kind
+        self.tag = tag
         self.needed = needed.split()
-        self.readers: dict[str, Reader | None] = dict.fromkeys([*self.needed, *optional.split()]) | readers
-        if tag:
-            self.readers[tag] = _skip
-
-
-def _skip(data: Any, path: str) -> Any:
-    """The reader of "role" and "kind", which chose the class."""
+        self.readers = tuple(readers.items())
+        self.known = frozenset([*self.needed, *optional.split(), *readers])
 
 
 def _read(path: str, data: object, fields: _Fields) -> Any:
     if not is_mapping(data):
         raise wrong(path, "a JSON object (a dict)", data)
+    given = dict(data)
+    if fields.tag:
+        del given[fields.tag]
     prefix = path + "." if path else ""
-    given: dict[str, Any] = {}
-    extra: dict[str, Any] = {}
-    for key, each in data.items():
-        try:
-            reader = fields.readers[key]
-        except KeyError:
-            if not isinstance(key, str):
-                said = f"{path or 'message'} must have keys of type str, not {type(key).__name__}"
-                raise InvalidArgument(said) from None
-            extra[well_formed(key)] = plain_json(prefix + key, each)
-        else:
-            if reader is None:
-                given[key] = each
-            elif reader is not _skip:
-                given[key] = reader(each, prefix + key)
+    if not fields.known.issuperset(given):
+        given["extra"] = _take_unknown(path, given, fields.known)
+    for key, read in fields.readers:
+        if key in given:
+            given[key] = read(given[key], prefix + key)
     for key in fields.needed:
         if key not in given:
             raise InvalidArgument(f"{prefix}{key} is missing")
-    if extra:
-        given["extra"] = extra
     try:
         return fields.kind(**given)
     except InvalidArgument as error:
         raise _at(path, fields.kind, error) from None
+
+
+def _take_unknown(path: str, given: dict[str, Any], known: frozenset[str]) -> dict[str, object]:
+    """Takes out the keys that this release does not know."""
+    extra: dict[str, object] = {}
+    for key in [key for key in given if key not in known]:
+        if not isinstance(key, str):
+            raise InvalidArgument(f"{path or 'message'} must have keys of type str, not {type(key).__name__}")
+        extra[well_formed(key)] = plain_json(f"{path}.{key}" if path else key, given.pop(key))
+    return extra
 
 
 def _at(path: str, kind: type, error: InvalidArgument) -> InvalidArgument:

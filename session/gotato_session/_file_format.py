@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from gotato_py import NotSupported, SessionCorrupt
 
-from ._file_lines import objects
+from ._file_lines import any_object
 from .journal import JSONObject
 
 Migration = Callable[[list[JSONObject]], list[JSONObject]]
@@ -41,8 +41,7 @@ class Format:
 
         Raises `SessionCorrupt` for what is no head of that session, `NotSupported` for one of a newer version.
         """
-        found = objects([line])
-        head = found[0] if found else {}
+        head = any_object(line) or {}
         version = head.get(VERSION_KEY)
         if type(version) is not int or version < 1:
             raise SessionCorrupt(f"session {id!r}: the file's first line is not the head of a session", line=1)

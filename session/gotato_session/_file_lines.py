@@ -92,10 +92,11 @@ def intact_end(line: bytes) -> int:
 
 def read_line(line: bytes) -> JSONObject | None:
     """The object on the line, with the file's own members; None if there is none, or if the line is damaged."""
-    return _object(line) if is_intact(line) else None
+    return any_object(line) if is_intact(line) else None
 
 
-def _object(line: bytes) -> JSONObject | None:
+def any_object(line: bytes) -> JSONObject | None:
+    """The object on the line, whether the line is intact or not."""
     found: JSONObject | None = _json(line)
     return found if isinstance(found, dict) else None
 
@@ -108,16 +109,16 @@ def _json(text: bytes) -> Any:  # Any: a JSON value
 
 
 def objects(lines: Sequence[bytes]) -> list[JSONObject]:
-    """The objects on these intact lines, up to the first line that holds something else."""
+    """The objects on these intact lines, without their checksums, up to the first line that holds something else."""
     found: list[JSONObject] = []
     for at in range(0, len(lines), _AT_ONCE):
-        some = lines[at : at + _AT_ONCE]
-        values: list[JSONObject] = _json(b"[%b]" % b",".join(some)) or []
+        some = [line[:-_SUM] for line in lines[at : at + _AT_ONCE]]
+        values: list[JSONObject] = _json(b"[%b}]" % b"},".join(some)) or []
         if len(values) == len(some) and all(type(each) is dict for each in values):
             found += values
             continue
         for line in some:
-            value = _object(line)
+            value = any_object(line + b"}")
             if value is None:
                 return found
             found.append(value)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from gotato_py import SessionCorrupt
 
 from ._collector import collector_at_rest
 from ._file_format import VERSION_KEY, Format
-from ._file_lines import Kept, intact_end, is_intact, objects, without_own
+from ._file_lines import Kept, intact_end, is_intact, objects, read_line, without_own
 from .journal import JSONObject
 
 
@@ -53,7 +54,7 @@ def scan(data: bytes, id: str, form: Format) -> Scan:
     whole = len(entries)
     terminated = terminated or whole < len(lines)
     end = sum(map(len, lines[:whole])) + whole - (not terminated)
-    return Scan(entries, _kept(entries, lines, end), joined, terminated)
+    return Scan(entries, _kept(entries, lines[whole - 1], end), joined, terminated)
 
 
 def _intact(lines: Sequence[bytes], id: str) -> int:
@@ -76,12 +77,14 @@ def _numbers(entries: Sequence[JSONObject], id: str, form: Format) -> set[int]:
     """Asks whether every number is the next one; takes the file's own members out, and returns the joined ones."""
     without_own(entries[0])
     joined: set[int] = set()
-    for number, entry in enumerate(entries[1:], first_number(entries[0])):
+    version = form.version
+    for number, entry in enumerate(islice(entries, 1, None), first_number(entries[0])):
         if entry.get("seq") != number:
             line = number - first_number(entries[0]) + 2
             raise _corrupt(id, line, f"the entry {number} is due there, and it has {str(entry.get('seq'))[:20]}")
-        form.check(entry, id)
-        del entry["crc"]
+        given = entry.get("v")
+        if given != version or type(given) is not int:
+            form.check(entry, id)
         entry.pop("n", None)
         entry.pop("meta", None)
         if entry.pop("more", False):
@@ -89,13 +92,10 @@ def _numbers(entries: Sequence[JSONObject], id: str, form: Format) -> set[int]:
     return joined
 
 
-def _kept(entries: Sequence[JSONObject], lines: Sequence[bytes], end: int) -> Kept:
-    types = [each.get("type") for each in entries]
-    meta = next((at for at in range(len(types) - 1, 0, -1) if types[at] == "metadata"), 0)
-    head = entries[0]
+def _kept(entries: Sequence[JSONObject], last_line: bytes, end: int) -> Kept:
+    head, last = entries[0], read_line(last_line) or {}
     seq = first_number(head) + len(entries) - 2
-    offset = sum(map(len, lines[:meta])) + meta
-    return Kept(end, seq, offset, None if head.get("parent_id") else types.count("message"))
+    return Kept(end, seq, last.get("meta", 0), None if head.get("parent_id") else last.get("n", 0))
 
 
 def _corrupt(id: str, line: int, what: str) -> SessionCorrupt:

@@ -70,12 +70,15 @@ class Log:
         self._storing = Lock()  # held between the beginning and the end of a commit to the journal
 
     def load(self, entries: Iterable[Entry]) -> None:
-        """Adds what the journal held when it was opened."""
+        """Adds what the journal held when it was opened, as one commit: nobody looks before it is there. Each entry is
+        in the state when the next is asked for."""
+        loaded: list[Entry] = []
         for entry in entries:
-            commit = (entry,)
-            state = self._state
-            self._commits[state.applied + 1] = commit
-            state.take(commit)
+            self._state.add(entry)
+            loaded.append(entry)
+        if loaded:
+            self._commits[1] = tuple(loaded)
+            self._state.applied = 1
 
     def check_writable(self, operation: str) -> None:
         """Raises `ForkedProcess` in a forked child and `InvalidState` once `closed` or where it is read-only."""

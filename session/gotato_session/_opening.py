@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
@@ -42,11 +42,20 @@ def open_log(id: str, journal: Journal, clock: Clock, entries_of: EntriesOf) -> 
 
     Raises `SessionCorrupt` for what does not fit together, and `NotSupported` for what a newer release wrote.
     """
-    stored = journal.entries()
+    stored = [*journal.entries()]  # its own list, which is emptied
     head, state, base = first_state(id, stored, entries_of)
     log = Log(f"the session {id}", base, clock, journal, state=state)
-    log.load(_checked(id, stored[1:], state))
+    log.load(_checked(id, _forgotten(stored), state))
     return head, log
+
+
+def _forgotten(stored: list[JSONObject]) -> Iterator[JSONObject]:
+    """What follows the head; each entry is let go when the next is asked for, so that a long session need not be in
+    memory in both forms."""
+    stored.reverse()
+    stored.pop()
+    while stored:
+        yield stored.pop()
 
 
 def first_state(id: str, stored: list[JSONObject], entries_of: EntriesOf) -> tuple[Head, State, Callable[[], State]]:
@@ -100,7 +109,7 @@ def _replayed(values: dict[str, str], shares: Sequence[_Share]) -> State:
     return state
 
 
-def _checked(id: str, stored: Sequence[JSONObject], state: State) -> Iterator[Entry]:
+def _checked(id: str, stored: Iterable[JSONObject], state: State) -> Iterator[Entry]:
     """The entries, each as it fits the state, which has to have taken the one before when the next is asked for."""
     for line, data in enumerate(stored, start=2):
         try:
@@ -121,7 +130,8 @@ def check_fit(entry: Entry, state: State) -> None:
     match entry:
         case MessageEntry():
             _check_parent(entry.parent, state)
-            state.held.pop(entry.message.id, None)  # its place has come
+            if state.held:
+                state.held.pop(entry.message.id, None)  # its place has come
             check_message(entry.message, state)
         case CompactionEntry():
             _check_parent(entry.parent, state)

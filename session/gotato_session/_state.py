@@ -70,10 +70,11 @@ class State:
     def take(self, entries: Iterable[Entry]) -> None:
         """Takes in the next commit. It never raises, but an interrupt may leave it half done: `applied` comes last."""
         for entry in entries:
-            self._apply(entry)
+            self.add(entry)
         self.applied += 1
 
-    def _apply(self, entry: Entry) -> None:
+    def add(self, entry: Entry) -> None:
+        """Takes in one entry of a commit."""
         match entry:
             case MessageEntry():
                 self._add_message(entry)

@@ -119,6 +119,24 @@ def test_the_collector_is_as_it_was() -> None:
         gc.enable()
 
 
+@pytest.mark.parametrize("frozen", [False, True])
+def test_what_was_read_is_not_gone_through_and_nothing_is_thawed(frozen: bool) -> None:
+    """Behind a long reading no collection goes over it; where the application has frozen its objects, they stay so."""
+    gc.unfreeze()  # what the tests before this one left
+    if frozen:
+        gc.freeze()
+    before, began = gc.get_freeze_count(), [each["collections"] for each in gc.get_stats()]
+    with collector_at_rest():
+        kept = [[number] for number in range(60_000)]
+    kept += [[number] for number in range(100)]  # one of these would set it going
+    collected = [each["collections"] for each in gc.get_stats()]
+    assert gc.isenabled()
+    assert gc.get_freeze_count() == before
+    assert (before > 0) is frozen
+    assert frozen or collected == began
+    assert len(kept) == 60_100
+
+
 def test_the_testkit_loads_no_store_before_one_is_asked_for() -> None:
     """`gotato run` takes its demo model from the testkit, and pays for no database."""
     code = "import gotato_testkit, sys; print('sqlite3' in sys.modules, gotato_testkit.FaultyStore.__name__)"
