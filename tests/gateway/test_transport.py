@@ -73,7 +73,7 @@ def test_an_answer_that_goes_on_after_its_end_is_cut() -> None:
         model = local(server.url)
         started = time.monotonic()
         assert ask(model).text == "Hello"
-        assert time.monotonic() - started < 0.5
+        assert time.monotonic() - started < 2
         assert server.left.wait(2)
 
 
@@ -384,7 +384,7 @@ def test_a_trickle_after_the_end_is_not_waited_for() -> None:
     with Server(Reply((piece for part in (HELLO, forever(b": still here\n\n")) for piece in part), gap=0.01)) as server:
         started = time.monotonic()
         assert ask(local(server.url)).text == "Hello"
-        assert time.monotonic() - started < 0.5
+        assert time.monotonic() - started < 2
         assert server.left.wait(2)
 
 

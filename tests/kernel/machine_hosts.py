@@ -17,6 +17,7 @@ from gotato_py import (
     LimitExceeded,
     MemoryTranscript,
     NotRunning,
+    Scope,
     UserMessage,
 )
 
@@ -153,16 +154,29 @@ class Hosts:
         thread.start()
         return thread
 
-    def expect_busy(self) -> None:
-        """A second run is refused while the first goes on, and nothing is committed."""
+    def expect_busy(self, scope: Scope | None = None) -> None:
+        """A second run is refused while the first goes on, and nothing is committed.
+
+        `scope` is that of a tool which asks in its own thread: once it has ended, the first run may be over.
+        """
         world = self._world
         before = len(world.kept.messages)
-        for attempt in (lambda: world.agent.run("again"), lambda: next(world.agent.stream("again"))):
+        for attempt in (self._run_again, self._stream_again):
+            if scope is not None and scope.cancelled:
+                return
             try:
                 attempt()
             except (Busy, AgentClosed):
                 pass
             else:
-                self._wrong("a second run was let in")
-        if len(world.kept.messages) != before:
+                if scope is None or not scope.cancelled:
+                    self._wrong("a second run was let in")
+        if len(world.kept.messages) != before and (scope is None or not scope.cancelled):
             self._wrong("a refused run has committed something")
+
+    def _run_again(self) -> None:
+        self._world.agent.run("again")
+
+    def _stream_again(self) -> None:
+        with self._world.agent.stream("again") as stream:
+            next(stream)

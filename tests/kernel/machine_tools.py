@@ -102,7 +102,7 @@ class Tools:
             self._interrupt(INTERRUPTS[do], "tool" if here else "worker")
         match do:
             case "busy":
-                world.hosts.expect_busy()
+                world.hosts.expect_busy(None if here else use.scope)
             case "cancel":
                 world.agent.cancel("by a tool")
             case "close":

@@ -120,7 +120,7 @@ class TestTheirRunWaits:
             began = time.thread_time()
             with pytest.raises(KeyboardInterrupt):
                 stage.run()
-            assert time.thread_time() - began < 0.08
+            assert time.thread_time() - began < 0.15
             assert_laws(stage)
 
     def test_a_result_that_is_taken_late(self) -> None:

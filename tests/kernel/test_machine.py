@@ -32,6 +32,8 @@ from .machine_world import World
 ANSWERS = ("all", "all", "some", "none", "changed", "unknown")
 STEPS = int(os.environ.get("MACHINE_STEPS", "0"))
 """How many steps the machine takes; 0 leaves it to the Hypothesis profile."""
+FIRST = int(os.environ.get("MACHINE_FIRST", "0"))
+"""How many steps lie before them, which another process takes: every part has its own seed."""
 A_RUN = 10
 AT_ONCE = 1_000
 EXAMPLES = settings().max_examples * (2 if settings().derandomize else 1)
@@ -180,6 +182,7 @@ def test_the_invariants_hold_whatever_happens() -> None:
     next run works."""
     if not STEPS:
         run_state_machine_as_test(Machine, settings=settings(max_examples=EXAMPLES, stateful_step_count=A_RUN))
-    for number in range(-(-STEPS // (A_RUN * AT_ONCE))):  # in parts: Hypothesis remembers every example of one
+    a_part = A_RUN * AT_ONCE  # in parts: Hypothesis remembers every example of one
+    for number in range(FIRST // a_part, -(-(FIRST + STEPS) // a_part)):
         machine = seed(number)(type("Machine", (Machine,), {}))
         run_state_machine_as_test(machine, settings=settings(max_examples=AT_ONCE, stateful_step_count=A_RUN))
