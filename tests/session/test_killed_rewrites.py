@@ -6,9 +6,7 @@ line of it. What was there before is there still, and the deed done again comes 
 
 from __future__ import annotations
 
-import os
 import shutil
-import signal
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, nullcontext
 from functools import partial
@@ -20,7 +18,7 @@ from gotato_py import AssistantMessage, InvalidState, LeaseLost, NotFound, ToolC
 from gotato_session import FileStore, SQLiteStore, StoreBase
 
 from ..effort import by_profile
-from .steps import AtStep
+from .steps import killed_at
 from .stores import STORES, MakeStore
 
 ID = "s-1"
@@ -60,17 +58,6 @@ def fill(store: StoreBase) -> None:
         session.append(AssistantMessage("", [ToolCall("c", "act", "{}")], id="a-1"))
         session.mark_started("a-1:0")
     store.open(ID).close()  # closes the call
-
-
-def killed(act: Callable[[], object], line: int) -> bool:
-    """Does it in another process, which is killed before that line of the package; False if it ended before."""
-    child = os.fork()
-    if not child:
-        try:
-            AtStep(line, lambda: os.kill(os.getpid(), signal.SIGKILL))(act)
-        finally:
-            os._exit(0)
-    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
 
 
 def done(make: MakeStore, deed: Deed) -> None:
@@ -140,7 +127,7 @@ def test_a_deed_that_is_killed_is_done_again(kind: str, deed: Deed, tmp_path: Pa
     while more:
         shutil.copytree(tmp_path / "before", tmp_path / str(line))
         make = STORES[kind](tmp_path / str(line))
-        more = killed(partial(done, make, deed), line)
+        more = killed_at(line, partial(done, make, deed))
         left = view(make)
         assert {id: left.get(id) for id in before.keys() & whole.keys()} == {
             id: before[id] for id in before.keys() & whole.keys()
@@ -164,7 +151,7 @@ def test_a_takeover_that_is_killed_loses_nothing(kind: str, tmp_path: Path) -> N
         with closing(make()) as store:
             owner = store.open(ID)
             try:
-                more = killed(partial(done, make, take_over), line)
+                more = killed_at(line, partial(done, make, take_over))
                 kept.append(owner.append(UserMessage("still here")).id)
             except LeaseLost:
                 pass
@@ -191,7 +178,7 @@ def test_a_repair_that_is_killed_is_done_again(tmp_path: Path) -> None:
     while more:
         place = shutil.copytree(tmp_path / "before", tmp_path / str(line))
         make = STORES["file"](place)
-        more = killed(partial(done, make, repair), line)
+        more = killed_at(line, partial(done, make, repair))
         assert (place / name).read_bytes() == damaged
         with closing(make()) as store, store.open(ID, repair=True) as session:
             ids = [message.id for message in session.history]

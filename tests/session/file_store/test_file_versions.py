@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,8 @@ from gotato_session._file_format import Format
 from gotato_session.file_store import FileStore
 from gotato_session.journal import JSONObject
 
+from ...effort import by_profile
+from ..steps import killed_at
 from .journals import HEAD, ID, Faults, broken, contents, entry, filled, message, numbers, opened
 
 
@@ -53,6 +57,15 @@ def entries_of_later(head: dict[str, Any]) -> list[dict[str, Any]]:
     return [{**head, "gotato_session": 3, **color}, *({**each, **color} for each in later)]
 
 
+def entries_in(folder: Path) -> list[dict[str, Any]]:
+    """What a writer of the later release finds."""
+    journal = Later(folder).open_journal(ID, "me", False, False)
+    try:
+        return journal.entries()
+    finally:
+        journal.close()
+
+
 def test_an_older_file_is_rewritten_behind_a_copy(tmp_path: Path) -> None:
     """A writer of a later release puts the old file beside the new one, tells it, and goes on with the new one."""
     path = old(tmp_path)
@@ -72,6 +85,19 @@ def test_an_older_file_is_rewritten_behind_a_copy(tmp_path: Path) -> None:
         opened(FileStore(tmp_path))
     Later(tmp_path).delete_journal(ID)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_rewriting_that_is_killed_is_done_again(tmp_path: Path) -> None:
+    """Whatever the line, the next writer has all entries as the later release reads them, and the old file is kept."""
+    before = old(tmp_path / "before").read_bytes()
+    line, more = 1, True
+    while more:
+        place = shutil.copytree(tmp_path / "before", tmp_path / str(line))
+        more = killed_at(line, partial(entries_in, place))
+        assert entries_in(place) == entries_of_later(HEAD), line
+        assert before in [each.read_bytes() for each in place.glob(f"{ID}.version-1-*")], line
+        line += by_profile(dev=17, ci=5, nightly=1)
+    assert line > 100, "it has lines"
 
 
 def test_a_reader_rewrites_nothing(tmp_path: Path) -> None:
