@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gotato_py import ToolCall, ToolMessage, ToolResult, ToolResultStatus
+from gotato_py import Message, ToolCall, ToolMessage, ToolResult, ToolResultStatus
 
 from ._arguments import with_fields
-from ._entries import BranchEntry, Entry, MessageEntry
+from ._entries import BranchEntry, Entry, MessageEntry, SettlementEntry
 from ._path import Path
-from ._rules import Entries, held_entries
+from ._rules import Entries
+from ._settlements import untold
 from ._state import State
 
 LOST = "the run that asked for it ended first"
@@ -22,37 +23,56 @@ def closing_entries(
     new_id: Callable[[], str],
     *,
     branch: str | None = None,
+    moved: bool = False,
     why: str = LOST,
 ) -> Entries:
-    """The way to a branch, the one that ends with that entry; results for the open calls at its tail; and then places
-    for the messages that waited for their end.
+    """The way to a branch, the one that ends with that entry; results for the open calls at its tail; then places for
+    the messages that waited for their end; and if the session has `moved` to that place, what came of pending calls
+    that nobody has told there.
 
     An open call gets, in this order: the answer that it has elsewhere in the session; `cancelled` (effect unknown) if
     it was started; nothing if any call of its message still waits; else `not_run`.
     """
     made: list[Entry] = []
-    seq, parent, path = state.seq, state.leaf, state.path
+    parent, path = state.leaf, state.path
+
+    def add(message: Message) -> None:
+        nonlocal parent
+        made.append(MessageEntry(state.seq + len(made) + 1, time, parent, message))
+        parent = message.id
+
     if branch is not None and branch != parent:
-        seq, parent, path = seq + 1, branch, state.path_to(branch)
-        made.append(BranchEntry(seq, time, branch))
-    left = 0
-    waits = _waits(state, path)
+        parent, path = branch, state.path_to(branch)
+        made.append(BranchEntry(state.seq + 1, time, branch))
+    results, left = _results(state, path, why)
+    for result in results:
+        add(ToolMessage(result, id=new_id()))
+    for message in [] if left else list(state.held.values()):  # another thread may add one
+        add(message)
+    if moved:
+        for key, told in untold(state, path.history, results).items():
+            again = with_fields(told, id=new_id())
+            made.append(SettlementEntry(state.seq + len(made) + 1, time, key, again))
+            if not left:
+                add(again)
+    return tuple(made)
+
+
+def _results(state: State, path: Path, why: str) -> tuple[list[ToolResult], int]:
+    """The results for the open calls at the tail of the path, and how many calls are left to wait."""
+    found: list[ToolResult] = []
+    left, waits = 0, _waits(state, path)
     for key, call in path.open_calls:
         known = state.results.get(key)
         if known is not None:
-            result = known.result
+            found.append(known.result)
         elif key in state.started:
-            result = _result(call, key, ToolResultStatus.CANCELLED, why)
+            found.append(_result(call, key, ToolResultStatus.CANCELLED, why))
         elif waits:
             left += 1
-            continue
         else:
-            result = _result(call, key, ToolResultStatus.NOT_RUN, why)
-        seq += 1
-        message = ToolMessage(result, id=new_id())
-        made.append(MessageEntry(seq, time, parent, message))
-        parent = message.id
-    return (*made, *(() if left else held_entries(state, time, seq, parent)))
+            found.append(_result(call, key, ToolResultStatus.NOT_RUN, why))
+    return found, left
 
 
 def _waits(state: State, path: Path) -> bool:

@@ -77,7 +77,7 @@ def _summed(line: bytes) -> bytes:
 
 def is_intact(line: bytes) -> bool:
     """Whether the line, without its newline, is as it was written."""
-    return line[-_SUM:] == b',"crc":"%08x"}' % crc32(line[:-_SUM])
+    return line[-_SUM:] == b',"crc":"%08x"}' % crc32(line[:-_SUM]) and len(line) > _SUM  # of nothing, the sum is 0
 
 
 def intact_end(line: bytes) -> int:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from gotato_py import InvalidArgument, TextPart, ToolResult, UserMessage
+from collections.abc import Iterable, Sequence
+from itertools import chain
 
+from gotato_py import InvalidArgument, Message, TextPart, ToolMessage, ToolResult, ToolResultStatus, UserMessage
+
+from ._entries import MessageEntry
 from ._state import State
 
 TOOL_UPDATE = "tool_update"
@@ -31,3 +35,18 @@ def _name_of(state: State, key: str) -> str:
     node = state.nodes.get(message_id)
     calls = getattr(getattr(node, "message", None), "tool_calls", ())
     return calls[int(index)].name if index.isdecimal() and int(index) < len(calls) else key
+
+
+def untold(state: State, history: Sequence[Message], results: Iterable[ToolResult]) -> dict[str, UserMessage]:
+    """What came of pending calls, by their keys, whose results are in the history, or come now, while the messages are
+    elsewhere: the branch began before they came, or the session was in another one then."""
+    if not state.settled:
+        return {}
+    told = {message.metadata.get(TOOL_UPDATE) for message in history if isinstance(message, UserMessage)}
+    found: dict[str, UserMessage] = {}
+    for result in chain((message.result for message in history if isinstance(message, ToolMessage)), results):
+        if result.status is ToolResultStatus.PENDING and result.key not in told:
+            node = state.nodes.get(state.settled.get(result.key, ""))  # none: it waits for its place, and gets one here
+            if isinstance(node, MessageEntry) and isinstance(node.message, UserMessage):
+                found[result.key] = node.message
+    return found

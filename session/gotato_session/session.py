@@ -182,9 +182,9 @@ class Session(SessionView):
     def branch(self, entry_id: str) -> None:
         """Goes on from that entry: what came after it stays in the tree, and `branch` leads back to it.
 
-        "" is before the first entry. Where calls of that place are open, they get the answers that they have elsewhere
-        in the session; what was started without an answer is *effect unknown*, what never began `not_run`; a batch that
-        still waits goes on waiting. Raises `NotFound` for an id that no entry has, `Busy` during a run.
+        "" is before the first entry. Calls that are open there get the answers that they have elsewhere in the session;
+        what was started without one is *effect unknown*, what never began `not_run`; a batch that still waits goes on
+        waiting. What came of its pending calls is told there too. Raises `NotFound` for an unknown id, `Busy` in a run.
         """
         if not isinstance(entry_id, str):
             raise wrong("Session.branch: entry_id", "a str", entry_id)
@@ -193,7 +193,7 @@ class Session(SessionView):
 
     def _branch_entries(self, entry_id: str, state: State, time: float) -> rules.Entries:
         rules.check_place(entry_id, state, "Session.branch")
-        return closing_entries(state, time, self._new_id, branch=entry_id)
+        return closing_entries(state, time, self._new_id, branch=entry_id, moved=True)
 
     def fork(self, at: str | None = None, *, id: str | None = None, owner: str | None = None) -> Session:
         """A new session that begins with everything that is committed here, and goes on apart, from the entry `at`
@@ -214,7 +214,7 @@ class Session(SessionView):
         log = Log(f"the session {made}", anew, self._clock, journal, state=state)
         forked = Session._of(made, self._id, log, self._clock, self._ids, self._home)
         try:
-            forked._close_calls(ELSEWHERE)
+            forked._close_calls(ELSEWHERE, moved=True)
         except BaseException:
             forked.close()
             raise
@@ -282,9 +282,9 @@ class Session(SessionView):
         finally:
             self._log.close()
 
-    def _close_calls(self, why: str = LOST) -> None:
+    def _close_calls(self, why: str = LOST, *, moved: bool = False) -> None:
         """Closes the open calls that nobody works on."""
-        self._commit("Session", lambda state, time: closing_entries(state, time, self._new_id, why=why))
+        self._commit("Session", lambda state, time: closing_entries(state, time, self._new_id, moved=moved, why=why))
 
     def _store_unsaved(self) -> None:
         for key, build in list(self._unsaved.items()):

@@ -107,7 +107,7 @@ def test_the_list_as_json(desk: Desk) -> None:
     (told,) = desk("session", "list", "--json").lines
     assert list(told) == ["id", "parent_id", "created_at", "updated_at", "size", "messages", "metadata"]
     assert (told["id"], told["parent_id"], told["metadata"]["tenant"]) == ("s-1", "", 7)
-    assert told["messages"] == 14
+    assert told["messages"] == 15
     assert told["size"] > 1000
     assert told["updated_at"] >= told["created_at"]
 
@@ -189,7 +189,9 @@ def test_show_as_json(desk: Desk) -> None:
     assert told["path"][-1] == "a4"
     assert "u3" in told["leaves"]
     assert told["labels"] == {"sunny": "a2", "start": ""}
-    assert [each["id"] for each in told["messages"]] == ["u1", "a1", "t1", "t2", "a2", "u2", "a3", "t3", "u4", "a4"]
+    ids = [each["id"] for each in told["messages"]]
+    assert [*ids[:8], *ids[9:]] == ["u1", "a1", "t1", "t2", "a2", "u2", "a3", "t3", "u4", "a4"]
+    assert told["messages"][8]["metadata"] == {"tool_update": "a3:0"}
     assert (told["waiting"][0]["key"], told["waiting"][0]["question"]) == ("a4:0", "Pay 9?")
     assert (told["compactions"][0]["through"], told["runs"][0]["run_id"]) == ("a2", "r-1")
     assert (told["usage"]["input_tokens"], told["recovered"]) == (7, [])

@@ -23,6 +23,7 @@ from gotato_py import (
     SessionBusy,
     ToolMessage,
     ToolResult,
+    UserMessage,
     WaitingCall,
 )
 from gotato_session import Session
@@ -84,14 +85,22 @@ class Stores(RuleBasedStateMachine):
         """The context in which the operation is to raise that error, or none."""
         return pytest.raises(error) if error is not None else nullcontext()
 
-    def closes(self, session: Session, twin: Twin) -> None:
-        """The open calls were closed, by results whose ids are the session's own."""
+    def closes(self, session: Session, twin: Twin, *, moved: bool = False) -> None:
+        """The open calls were closed, by results whose ids are the session's own; where the session has moved, what
+        came of pending calls is told again, at once or when it can be."""
         foretold = twin.closing
         fresh = list(session.history)[len(twin.history) :]
         for (key, status), message in zip(foretold, fresh, strict=False):
             assert isinstance(message, ToolMessage)
             assert (message.result.key, str(message.result.status)) == (key, status)
             twin.add(message)
+        twin.place()
+        for key in twin.untold if moved else ():
+            there = [*list(session.history)[len(twin.history) :], *session._log.state.held.values()]
+            again = next(each for each in there if each.metadata.get("tool_update") == key)
+            assert isinstance(again, UserMessage)
+            assert again.id not in twin.nodes
+            twin.held.append(again)
         twin.place()
 
     # ---- messages and marks
@@ -196,7 +205,20 @@ class Stores(RuleBasedStateMachine):
         with self.expect(Busy if twin.running else error):
             session.branch(entry_id)
             twin.leaf = entry_id
-            self.closes(session, twin)
+            self.closes(session, twin, moved=True)
+
+    @rule(which=few, call=few, forks=st.booleans())
+    def back_to_a_pending_call(self, which: int, call: int, forks: bool) -> None:
+        """A branch or a fork begins where a call was pending that has been completed since."""
+        _, twin = self.chosen(which)
+        places = [each.id for each in twin.results.values() if each.result.status == "pending"]
+        if places:
+            self.complete_call(which, call)  # or it was before
+            at = [*twin.nodes].index(places[call % len(places)]) + 2  # as `entry` counts them
+            if not forks:
+                self.branch(which, at)
+            elif len(self.sessions) < 4:
+                self.fork(which, at)
 
     @precondition(lambda self: len(self.sessions) < 4)
     @rule(which=few, at=st.none() | few)
@@ -207,7 +229,7 @@ class Stores(RuleBasedStateMachine):
         with self.expect(NotFound if entry_id == "nobody" else None):
             made = session.fork(entry_id, id=f"s-{len(self.sessions)}")
             other = twin.fork(made.id, entry_id)
-            self.closes(made, other)
+            self.closes(made, other, moved=True)
             self.sessions.append(made)
             self.twins.append(other)
 

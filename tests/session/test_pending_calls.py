@@ -112,6 +112,77 @@ def test_while_a_call_waits_it_is_held_back() -> None:
     assert session.messages[-1].id == told.id
 
 
+def completions(session: Session) -> list[str]:
+    """The keys of the calls whose completion the model sees, in their order."""
+    return [str(message.metadata["tool_update"]) for message in session.messages if "tool_update" in message.metadata]
+
+
+def test_a_branch_from_before_its_message_tells_it_again() -> None:
+    """The model would wait for ever otherwise, as nobody can complete the call twice. Each branch has it once."""
+    session = a_session()
+    told = session.complete_call("a1:0", "42 files")
+    session.branch("t1")
+    again = session.messages[-1]
+    assert (again.text, again.metadata, again.id != told.id) == (told.text, told.metadata, True)
+    assert session.tree[again.id] == "t1"
+    for place in (told.id, again.id, "t1", "u1", ""):
+        session.branch(place)
+        assert completions(session) == (["a1:0"] if place not in ("u1", "") else []), place
+    with pytest.raises(InvalidState, match="was completed before"):
+        session.complete_call("a1:0", "43 files")
+
+
+def test_what_is_completed_while_another_branch_goes_on_is_told_in_its_own() -> None:
+    """The message goes where the session is; the branch with the pending call gets it when the session returns."""
+    session = a_session()
+    session.branch("u1")
+    session.append(answer("b1"))
+    session.complete_call("a1:0", "done")
+    assert completions(session) == ["a1:0"]
+    session.branch("a2")
+    assert [message.id for message in session.messages[:-1]] == ["u1", "a1", "t1", "a2"]
+    assert completions(session) == ["a1:0"]
+
+
+@pytest.mark.parametrize("at", ["t1", "a2", None])
+def test_a_fork_from_before_its_message_tells_it_again(at: str | None) -> None:
+    """A fork has the message once, wherever it begins, and the parent is as it was."""
+    store = MemoryStore()
+    with a_session(store.create("s")) as session:
+        told = session.complete_call("a1:0", "done")
+        with session.fork(at, id="f") as fork:
+            assert completions(fork) == ["a1:0"]
+            assert (fork.messages[-1].id == told.id) is (at is None)
+        with store.open("f") as fork:
+            assert completions(fork) == ["a1:0"]
+        assert session.messages[-1] is told
+
+
+def test_a_pending_answer_from_elsewhere_is_followed_by_what_came_of_it() -> None:
+    """A branch into the batch gets the answer that the call has, and then the completion of that."""
+    session = a_session()
+    session.complete_call("a1:0", "done")
+    session.branch("a1")
+    assert [message.role for message in session.messages] == ["user", "assistant", "tool", "user"]
+    assert completions(session) == ["a1:0"]
+
+
+def test_where_a_call_waits_it_is_told_again_behind_it() -> None:
+    """No user message comes between a call and its result, in a branch neither."""
+    session = a_session()
+    session.append(answer("a3", calls=1))
+    session.mark_waiting([WaitingCall("a3:0", name="look")])
+    session.branch("u1")
+    session.complete_call("a1:0", "done")
+    session.branch("a3")
+    assert session.messages[-1].id == "a3"
+    session.begin_run("r1")
+    session.append(ToolMessage(ToolResult("same", "ok", "seen", key="a3:0"), id="t3"))
+    session.append(answer("a4"))
+    session.end_run(run_record("r1"))
+    assert completions(session) == ["a1:0"]
+
+
 def test_an_agent_goes_on_from_the_completion() -> None:
     """A tool answers pending; days later its work is completed, and `run()` tells the model."""
     store = MemoryStore()

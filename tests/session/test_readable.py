@@ -42,7 +42,7 @@ MADE_ONCE = re.compile(r"m-[0-9a-f]{24}")
 EXPECTED = """\
 # Session `s-1`
 
-- messages: 10 in this branch, of which the model is shown 6
+- messages: 11 in this branch, of which the model is shown 7
 - this branch ends at: `a4`
 - other branches end at: `m-…`, `u3`
 - labels: `sunny` at `a2`, `start` at the beginning
@@ -136,6 +136,15 @@ sunny
 *in the place of everything up to `a2` for the model; about 90 tokens became 20*
 
 > They talked of Oslo.
+
+## User, what came of a pending call
+
+`m-…`
+
+> The pending call of the tool order has come to its end (ok). Its result:
+>
+
+> arrived
 
 ## User
 

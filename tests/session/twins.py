@@ -102,6 +102,15 @@ class Twin:
         return found
 
     @property
+    def untold(self) -> list[str]:
+        """The keys of the pending calls of the path that were completed, and whose message is elsewhere."""
+        told = {each.metadata.get("tool_update") for each in self.history}
+        waits = {each.metadata["tool_update"] for each in self.held}
+        results = [each.result for each in self.history if isinstance(each, ToolMessage)]
+        keys = [each.key for each in results if each.status == "pending"]
+        return [key for key in keys if key in self.settled and key not in told | waits]
+
+    @property
     def leaves(self) -> list[str]:
         """The entries that nothing follows."""
         parents = {parent for parent, _ in self.nodes.values()}

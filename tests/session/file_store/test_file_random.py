@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gotato_py import NotSupported, SessionCorrupt
@@ -57,6 +57,7 @@ def test_any_entries_come_back(given: list[list[tuple[str, dict[str, Any]]]]) ->
 
 
 @given(commits, st.binary(max_size=60), st.floats(0, 1), st.integers(0, 60))
+@example([], b',"crc":"00000000"}', 0.0, 0)  # which is the sum of nothing
 def test_any_cut_and_any_tail(
     given: list[list[tuple[str, dict[str, Any]]]], tail: bytes, cut: float, nuls: int
 ) -> None:
