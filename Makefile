@@ -55,8 +55,9 @@ mutation:  ## small faults in the kernel, one at a time, that the tests have to 
 	$(PYTHON) -m tests.mutation $(MODULES)
 
 .PHONY: machine
-machine:  ## the agent's state machine, a million steps of it (a night; STEPS=10000 for fewer, FIRST=10000 for the next)
-	HYPOTHESIS_PROFILE=nightly MACHINE_STEPS=$(or $(STEPS),1000000) MACHINE_FIRST=$(or $(FIRST),0) $(PYTHON) -m pytest -p no:logging tests/kernel/test_machine*.py  # captured records would hold each run in memory
+machine:  ## the agent's state machine, a million steps of it (a night; PARTS=1 for ten thousand, JOBS=2 for two at a time)
+	seq $(or $(PARTS),100) | xargs -P $(or $(JOBS),1) -I{} env HYPOTHESIS_PROFILE=nightly MACHINE_PART={} \
+		$(PYTHON) -m pytest -q -p no:logging tests/kernel/test_machine.py  # captured records would hold each run in memory
 
 .PHONY: crash
 crash:  ## processes killed at any moment, on each store (KILLS=10000)

@@ -30,14 +30,14 @@ from .machine_words import NO_LIMITS, Make, Plan
 from .machine_world import World
 
 ANSWERS = ("all", "all", "some", "none", "changed", "unknown")
-STEPS = int(os.environ.get("MACHINE_STEPS", "0"))
-"""How many steps the machine takes; 0 leaves it to the Hypothesis profile."""
-FIRST = int(os.environ.get("MACHINE_FIRST", "0"))
-"""How many steps lie before them, which another process takes: every part has its own seed."""
+PART = os.environ.get("MACHINE_PART")
+"""Which ten thousand steps the machine takes, each part by a process of its own: Hypothesis keeps much of what it has
+drawn until it ends. None leaves it to the Hypothesis profile."""
 A_RUN = 10
-AT_ONCE = 1_000
+A_PART = 1_000
+"""How many runs of ten steps a part has."""
 EXAMPLES = settings().max_examples * (2 if settings().derandomize else 1)
-pytestmark = pytest.mark.timeout(0 if STEPS else 7200 if EXAMPLES > 1_000 else 240)
+pytestmark = pytest.mark.timeout(0 if PART else 7200 if EXAMPLES > 1_000 else 240)
 
 
 def may_go_on(world: World) -> bool:
@@ -180,9 +180,6 @@ class Machine(RuleBasedStateMachine):
 def test_the_invariants_hold_whatever_happens() -> None:
     """After any run, whatever its script, its faults, its extensions and its caller did, the invariants hold and the
     next run works."""
-    if not STEPS:
-        run_state_machine_as_test(Machine, settings=settings(max_examples=EXAMPLES, stateful_step_count=A_RUN))
-    a_part = A_RUN * AT_ONCE  # in parts: Hypothesis remembers every example of one
-    for number in range(FIRST // a_part, -(-(FIRST + STEPS) // a_part)):
-        machine = seed(number)(type("Machine", (Machine,), {}))
-        run_state_machine_as_test(machine, settings=settings(max_examples=AT_ONCE, stateful_step_count=A_RUN))
+    machine = seed(int(PART))(Machine) if PART else Machine
+    examples = A_PART if PART else EXAMPLES
+    run_state_machine_as_test(machine, settings=settings(max_examples=examples, stateful_step_count=A_RUN))
