@@ -18,8 +18,15 @@ from ._rules import check_message, check_place
 from ._state import State
 from .journal import Journal, JSONObject
 
-EntriesOf = Callable[[str], list[JSONObject]]
-"""The entries of another session, by its id."""
+EntriesOf = Callable[[str], "Readable"]
+"""What can be read of another session, by its id."""
+
+
+class Readable(NamedTuple):
+    """The entries of a journal, the head first; only those before the damage, where there is any."""
+
+    entries: list[JSONObject]
+    damage: SessionCorrupt | None = None
 
 
 class _Stored(NamedTuple):
@@ -28,6 +35,7 @@ class _Stored(NamedTuple):
     id: str
     head: Head
     entries: Sequence[JSONObject]
+    damage: SessionCorrupt | None = None
 
 
 class _Share(NamedTuple):
@@ -77,11 +85,11 @@ def _lineage(id: str, entries: list[JSONObject], entries_of: EntriesOf) -> list[
         if any(parent_id == each.id for each in found):
             raise SessionCorrupt(f"the session {id} is its own ancestor", line=1)
         try:
-            entries = entries_of(parent_id)
+            entries, damage = entries_of(parent_id)
         except NotFound:
             text = f"the session {found[-1].id} is a fork of {parent_id}, which is not there"
             raise SessionCorrupt(text, line=1) from None
-        found.append(_Stored(parent_id, read_head(parent_id, entries), entries[1:]))
+        found.append(_Stored(parent_id, read_head(parent_id, entries), entries[1:], damage))
     return found[::-1]
 
 
@@ -92,11 +100,14 @@ def _shared(parent: _Stored, fork: _Stored, state: State) -> list[Entry]:
     for entry in _checked(parent.id, parent.entries[:count], state):
         state.take((entry,))
         taken.append(entry)
-    branch = fork.head.branch
-    if state.seq != fork.head.at or (branch and branch not in state.nodes):
-        text = f"the session {fork.id} begins with entry {fork.head.at} of {parent.id}, which is not there"
-        raise SessionCorrupt(text, line=1)
-    return taken
+    if fork.head.begins_with(state):
+        return taken
+    text = f"the session {fork.id} begins with entry {fork.head.at} of {parent.id}, which "
+    if parent.damage is not None:
+        text += f"cannot be read as far as that: {parent.damage.message}"
+        raise SessionCorrupt(text, line=parent.damage.line)
+    text += "is not there" if state.seq != fork.head.at else "has another one with that number now"
+    raise SessionCorrupt(f"{text}; open(…, repair=True) opens a copy of what can be read", line=1)
 
 
 def _replayed(values: dict[str, str], shares: Sequence[_Share]) -> State:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from gotato_py import GotatoError, ToolMessage, UserMessage
 
+from ._ancestors import is_gap
 from ._closing import closing_entries
 from ._entries import (
     BranchEntry,
@@ -34,7 +35,7 @@ def salvaged(stored: Sequence[JSONObject], state: State, new_id: Callable[[], st
     """
     copy = _Copy(state, new_id)
     for data in stored:
-        if data.get("type") == "gap" and "seq" not in data:
+        if is_gap(data):
             copy.add_gap(str(data.get("text", "something is missing here")))
             continue
         try:

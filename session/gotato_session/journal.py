@@ -3,8 +3,8 @@
 An entry is a dict of plain JSON data. The first one is the head, which `create_journal` was given:
 
     {"gotato_session": 1, "id": "s-…", "created_at": 1.7e9, "metadata": {…}}
-    {"gotato_session": 1, "id": "s-…", "created_at": 1.7e9, "parent_id": "s-…", "at": 17}      a fork: "at" is the
-                                                               number of the last entry that it has from its parent
+    {"gotato_session": 1, "id": "s-…", "created_at": 1.7e9, "parent_id": "s-…", "at": 17, "at_time": 1.7e9, …}
+                                               a fork: "at" is the number of the last entry that it has from its parent
 
 All others have a number, `"seq"`, one more than the entry before; the first has 1, in a fork `at + 1`.
 """

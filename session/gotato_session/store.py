@@ -10,12 +10,13 @@ from typing import Any, Protocol
 
 from gotato_py import Clock, InvalidArgument, InvalidState, NotFound, NotSupported, SessionCorrupt, SystemClock
 
+from ._ancestors import is_gap, what_is_left
 from ._arguments import a_session_id, a_text, new_session_id, random_ids, wrong
 from ._collector import collector_at_rest
 from ._entry_json import entry_to_dict
 from ._head import new_head
 from ._json import json_object, json_value
-from ._opening import first_state, open_log
+from ._opening import Readable, first_state, open_log
 from ._salvaging import salvaged
 from .journal import Journal, JSONObject
 from .lease import default_owner
@@ -181,12 +182,12 @@ class StoreBase(ABC):
                 return False
         return all(key in metadata and metadata[key] == each for key, each in wanted.items())
 
-    def _entries_of(self, id: str) -> Stored:
+    def _entries_of(self, id: str) -> Readable:
         """What a fork may share of a session: where that is damaged, everything before the damage."""
         try:
             journal = self.open_journal(id, default_owner(), True, False)
             try:
-                return journal.entries()
+                return Readable(journal.entries())
             finally:
                 journal.close()
         except SessionCorrupt as error:
@@ -194,7 +195,7 @@ class StoreBase(ABC):
                 left = self.salvage_journal(id)
             except NotSupported:
                 raise error from None
-            return [*takewhile(lambda entry: entry.get("type") != "gap" or "seq" in entry, left)]
+            return Readable([*takewhile(lambda entry: not is_gap(entry), left)], error)
 
     def _read(self, id: str, owner: str, *, read_only: bool, steal: bool) -> Session:
         with collector_at_rest():  # also while what was read of it is forgotten again
@@ -220,7 +221,11 @@ class StoreBase(ABC):
             return self.open(id, owner=owner, create=create, steal=steal)
         except SessionCorrupt:
             stored = [*self.salvage_journal(id)]
-        _, state, _ = first_state(id, stored, self._entries_of)
+        try:
+            _, state, _ = first_state(id, stored, self._entries_of)
+        except SessionCorrupt:  # what a fork shares is lost, too: the copy stands alone
+            stored = what_is_left(id, self.salvage_journal)
+            _, state, _ = first_state(id, stored, self._entries_of)
         entries = salvaged(stored[1:], state, lambda: self.ids("message"))
         copy_id, journal = self._copy_of(id, stored[0], owner)
         try:
