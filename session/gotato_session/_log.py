@@ -42,8 +42,8 @@ class Log:
     """An append-only list of commits, safe to use from any thread."""
 
     __slots__ = (
-        "_base", "_clock", "_commits", "_name", "_pending", "_pid", "_state", "_storing", "_turn", "closed", "journal",
-        "read_only",
+        "_base", "_clock", "_commits", "_name", "_pending", "_pid", "_refuses", "_state", "_storing", "_turn", "closed",
+        "journal", "read_only",
     )  # fmt: skip
 
     def __init__(
@@ -64,6 +64,7 @@ class Log:
         self._clock = clock
         self._commits: dict[int, Entries] = {}  # by number
         self._pending: Entries = ()  # what is being stored
+        self._refuses: StoreFailure | None = None  # the sync that failed: nobody knows what the disk has
         self._state = base() if state is None else state
         self._pid = os.getpid()
         self._turn = RLock()  # of the writer
@@ -89,6 +90,9 @@ class Log:
             raise InvalidState(f"{self._name} is closed", operation=operation)
         if self.read_only:
             raise InvalidState(f"{self._name} was opened read-only", operation=operation)
+        if self._refuses is not None:
+            text = f"{self._name} takes nothing more: it could not be made durable, so what the store has is not known"
+            raise StoreFailure(f"{text}; open it again", operation=operation, cause=self._refuses.cause)
 
     def commit(self, operation: str, build: Build) -> Entries:
         """Adds the entries that `build(state, time)` makes, and returns them. What it raises changes nothing.
@@ -216,7 +220,10 @@ class Log:
                 self.journal.sync()
             except Exception as error:
                 text = f"{self._name} could not be made durable"
-                raise failure(error, text, operation)  # noqa: B904  # it carries its cause
+                failed = failure(error, text, operation, "it takes nothing more until it is opened again")
+                if isinstance(failed, StoreFailure):
+                    self._refuses = failed
+                raise failed  # noqa: B904  # it carries its cause
 
     def close(self) -> None:
         """Ends the writing, for ever, once the commit that is on its way has ended, and lets the journal go."""
@@ -251,9 +258,9 @@ def stored_seq(journal: Journal) -> int:
     return int(last[0].get("seq", 0)) if last else 0
 
 
-def failure(error: Exception, what: str, operation: str) -> GotatoError:
+def failure(error: Exception, what: str, operation: str, so: str = "nothing of the commit is kept") -> GotatoError:
     """What a store's error is raised as: itself if it is one of ours, else a `StoreFailure` because of it."""
     if isinstance(error, GotatoError) and not isinstance(error, Cancelled | DeadlineExceeded):
         return error
     said = f"{type(error).__name__}" + (f": {error.strerror}" if isinstance(error, OSError) and error.strerror else "")
-    return StoreFailure(f"{what} ({said}); nothing of the commit is kept", operation=operation, cause=error)
+    return StoreFailure(f"{what} ({said}); {so}", operation=operation, cause=error)

@@ -21,6 +21,7 @@ from gotato_testkit import Do, FakeTool, Fault, FaultPlan, FaultyStore, Scripted
 from gotato_testkit.contracts._histories import batch, settle
 from gotato_testkit.contracts._store_suite import differing, picture
 
+from .histories import run_record, user
 from .stores import STORES, MakeStore
 
 COMMITS = 8
@@ -237,9 +238,41 @@ def test_what_fails_at_opening_leaves_no_lease(make: MakeStore, operation: str) 
             assert session.check() == []
 
 
+def test_after_a_sync_that_failed_nothing_is_accepted_until_it_is_opened_again(make: MakeStore) -> None:
+    """The system may have dropped what it could not write, so a second try would lie. What was told before is read."""
+    broken: list[str] = []
+    store = FaultyStore(make(), lambda name, number: OSError(5, "Input/output error") if name in broken else None)
+    session = store.create("s-1")
+    session.append(user("u1"))
+    session.begin_run("r1")
+    broken.append("sync")
+    with pytest.raises(StoreFailure, match="takes nothing more until it is opened again") as caught:
+        session.end_run(run_record("r1"))
+    assert isinstance(caught.value.cause, OSError)
+    broken.clear()
+    writes: list[Callable[[], object]] = [
+        lambda: session.append(user("u2")),
+        lambda: session.set("k", 1),
+        lambda: session.begin_run("r2"),
+        lambda: session.mark_started("a1:0"),
+        lambda: session.end_run(run_record("r3")),
+        session.flush,
+        session.fork,
+    ]
+    for write in writes:
+        with pytest.raises(StoreFailure, match="open it again"):
+            write()
+    assert ([message.id for message in session.history], len(session.runs)) == (["u1"], 1)
+    with suppress(StoreFailure):
+        session.close()
+    with make().open("s-1") as again:
+        assert ([message.id for message in again.history], len(again.runs)) == (["u1"], 1)
+        again.append(user("u2"))
+
+
 @pytest.mark.parametrize("operation", ["sync", "create", "open", "append"])
 def test_what_fails_in_a_fork_leaves_no_lease(make: MakeStore, operation: str) -> None:
-    """The session goes on; the fork is not there, or can be opened."""
+    """The session goes on, but after a sync that failed; the fork is not there, or can be opened."""
     broken: list[str] = []
     store = FaultyStore(make(), lambda name, number: OSError(5, "Input/output error") if name in broken else None)
     with store.create("s-1") as session:
@@ -249,7 +282,12 @@ def test_what_fails_in_a_fork_leaves_no_lease(make: MakeStore, operation: str) -
         with pytest.raises((OSError, StoreFailure)):
             session.fork(id="s-2")
         broken.clear()
-        settle(session, keys)
+        if operation == "sync":
+            with pytest.raises(StoreFailure):
+                session.set("k", 1)
+        else:
+            settle(session, keys)
         with make().open("s-2", create=True) as fork:
             assert fork.check() == []
+    make().open("s-1").close()
     assert make().open("s-1", read_only=True).check() == []

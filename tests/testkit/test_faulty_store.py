@@ -48,23 +48,28 @@ def test_operations_are_counted_by_name() -> None:
 
 @pytest.mark.parametrize("operation", ["create", "open", "entries", "append", "sync", "close", "list", "delete"])
 def test_an_operation_that_fails_is_not_done(operation: str) -> None:
-    """What the plan has for it is raised before it, and the same call works the next time."""
+    """What the plan has for it is raised before it, and the same call works the next time; after a failed sync, in a
+    session that was opened again."""
     broken = OSError(28, "No space left on device")
     store = FaultyStore(MemoryStore(), FaultPlan([Fault(operation, 1, broken)]))
     failed: list[BaseException | None] = []
 
-    def tried(call: Callable[[], T]) -> T:
+    def again() -> None:
+        session.close()
+        store.open("s-1").flush()
+
+    def tried(call: Callable[[], T], after: Callable[[], T] | None = None) -> T:
         try:
             return call()
         except OSError as error:
             failed.append(error)
         except StoreFailure as error:
             failed.append(error.cause)
-        return call()
+        return (after or call)()
 
     session = tried(lambda: store.open("s-1", create=True))
     tried(lambda: session.append(UserMessage("one")))
-    tried(session.flush)
+    tried(session.flush, again)
     tried(session.close)
     assert len(store.open("s-1", read_only=True).history) == 1
     tried(lambda: store.delete("s-1"))
