@@ -18,10 +18,11 @@ from threading import Lock, RLock
 from time import sleep
 from typing import TypeVar
 
-from gotato_py import Cancelled, Clock, DeadlineExceeded, ForkedProcess, GotatoError, InvalidState, StoreFailure
+from gotato_py import Clock, ForkedProcess, InvalidState, StoreFailure
 
 from ._entries import Entry
 from ._entry_json import entry_to_dict
+from ._failures import failure, told
 from ._rules import Entries, check_place
 from ._state import State
 from .journal import Journal
@@ -139,7 +140,8 @@ class Log:
             journal.append(told)
         except Exception as error:
             self._pending = ()
-            raise failure(error, f"{self._name} could not be written", operation)  # noqa: B904  # it carries its cause
+            text = f"{self._name} could not be written"
+            raise failure(error, text, operation, "nothing of the commit is kept")  # noqa: B904  # it carries its cause
         self._commits[state.applied + 1] = entries
         self._pending = ()
         state.take(entries)
@@ -236,10 +238,11 @@ class Log:
         with self._turn:
             if self._storing.locked():  # a signal handler closes in the middle of a commit, whose end does it
                 return
-            try:
-                self._settle()  # a journal that is closed need not know any more what it keeps
-            finally:
-                self.journal.close()
+            with told(f"{self._name} could not be closed", "Session.close"):
+                try:
+                    self._settle()  # a journal that is closed need not know any more what it keeps
+                finally:
+                    self.journal.close()
 
 
 def _replayed(state: State, commits: Mapping[int, Entries], count: int) -> State:
@@ -256,11 +259,3 @@ def stored_seq(journal: Journal) -> int:
         return known
     last = journal.entries()[-1:]
     return int(last[0].get("seq", 0)) if last else 0
-
-
-def failure(error: Exception, what: str, operation: str, so: str = "nothing of the commit is kept") -> GotatoError:
-    """What a store's error is raised as: itself if it is one of ours, else a `StoreFailure` because of it."""
-    if isinstance(error, GotatoError) and not isinstance(error, Cancelled | DeadlineExceeded):
-        return error
-    said = f"{type(error).__name__}" + (f": {error.strerror}" if isinstance(error, OSError) and error.strerror else "")
-    return StoreFailure(f"{what} ({said}); {so}", operation=operation, cause=error)

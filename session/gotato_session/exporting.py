@@ -43,9 +43,11 @@ def export_session(session: Session) -> JSONObject:
     """The whole session as plain JSON data: every branch, mark, run and event of it, in the order in which they came.
 
     What a fork shares with its parent becomes its own: the data need no other session, and name none. Reads what is
-    committed and changes nothing. Raises `InvalidArgument` for a message that JSON cannot hold, and what reading the
-    session's journal raises.
+    committed and changes nothing. Raises `InvalidArgument` for what is no session and for a message that JSON cannot
+    hold, and what reading the session's journal raises.
     """
+    if not isinstance(session, Session):
+        raise wrong("export_session: session", "a Session", session)
     log = session._log
     base, count = log._base(), log.state.applied
     own = [entry for number in range(1, count + 1) for entry in log._commits[number]]

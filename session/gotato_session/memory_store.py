@@ -135,9 +135,8 @@ class MemoryStore(StoreBase):
         return journal
 
     def summaries(self) -> Iterator[SessionSummary]:
-        """All sessions, those changed last first."""
-        found = [kept.summary(id) for id, kept in list(self._sessions.items())]
-        return iter(sorted(found, key=lambda each: each.updated_at, reverse=True))
+        """All sessions."""
+        return iter([kept.summary(id) for id, kept in list(self._sessions.items())])
 
     def delete_journal(self, id: str) -> None:
         """Forgets the session."""

@@ -14,6 +14,7 @@ from ._ancestors import is_gap, what_is_left
 from ._arguments import a_session_id, a_text, new_session_id, random_ids, wrong
 from ._collector import collector_at_rest
 from ._entry_json import entry_to_dict
+from ._failures import told
 from ._head import new_head
 from ._json import json_object, json_value
 from ._opening import Readable, first_state, open_log
@@ -89,7 +90,7 @@ class StoreBase(ABC):
 
     @abstractmethod
     def summaries(self) -> Iterator[SessionSummary]:
-        """All sessions, those changed last first."""
+        """All sessions, in any order."""
 
     @abstractmethod
     def delete_journal(self, id: str) -> None:
@@ -97,8 +98,13 @@ class StoreBase(ABC):
 
     def salvage_journal(self, id: str) -> Sequence[JSONObject]:
         """What can be read of a damaged journal, its head first, and `{"type": "gap", "text": …}` where something is
-        missing; it changes nothing. Optional: a store that cannot raises `NotSupported`, as this does."""
-        raise NotSupported(f"{type(self).__name__} cannot read what is left of a damaged session")
+        missing; it changes nothing. Optional: this gives what `entries` of the journal does, and raises `NotSupported`
+        where that is damaged itself."""
+        try:
+            return self._entries(id)
+        except SessionCorrupt as error:
+            text = f"{type(self).__name__} cannot read what is left of a damaged session: {error.message}"
+            raise NotSupported(text) from None
 
     def forks_of(self, id: str) -> Sequence[str]:
         """The ids of the sessions that were forked from that one. A store that need not read all has its own way."""
@@ -112,8 +118,9 @@ class StoreBase(ABC):
         """A new session, open for writing. Raises `InvalidState` if there is one with that id."""
         made = new_session_id("create", id, self.ids)
         values = json_object("create: metadata", metadata)
-        journal = self.keep(new_head(made, self.clock.time(), values), owner)
-        return self._session(made, journal)
+        with told(f"the session {made} could not be created", "Store.create"):
+            journal = self.keep(new_head(made, self.clock.time(), values), owner)
+            return self._session(made, journal)
 
     def open(
         self,
@@ -131,7 +138,8 @@ class StoreBase(ABC):
         if read_only and (create or steal or repair):
             raise InvalidArgument("open: read_only changes nothing; create, steal and repair do")
         if repair:
-            return self._repaired(id, named, create=create, steal=steal)
+            with told(f"the session {id} could not be repaired", "Store.open"):
+                return self._repaired(id, named, create=create, steal=steal)
         try:
             return self._read(id, named, read_only=read_only, steal=steal)
         except NotFound:
@@ -146,24 +154,25 @@ class StoreBase(ABC):
         """The sessions, those changed last first; `where` is what their metadata must have, or asks each summary."""
         if limit is not None and (type(limit) is not int or limit < 0):
             raise InvalidArgument("list: limit must be None or an int of at least 0")
-        if where is None:
-            found = self.summaries()
-        elif callable(where):
-            found = filter(where, self.summaries())
+        if where is None or callable(where):
+            fits = where
         elif isinstance(where, Mapping):
             wanted = {key: json_value(text) for key, text in json_object("list: where", where).items()}
-            found = filter(partial(self._has, wanted), self.summaries())
+            fits = partial(self._has, wanted)
         else:
             raise wrong("list: where", "a mapping or a callable", where)
-        return islice(found, limit)
+        with told("the sessions could not be listed", "Store.list"):
+            found = sorted(self.summaries(), key=lambda each: (-each.updated_at, each.id))
+        return islice(found if fits is None else filter(fits, found), limit)
 
     def delete(self, id: str) -> None:
         """Removes a session. Raises `NotFound`, `SessionBusy` while it is open, `InvalidState` while it has forks."""
         a_session_id("delete: id", id)
-        if forks := self.forks_of(id):
-            text = f"the session {id} has forks, which need it: {', '.join(forks[:3])}; delete these first"
-            raise InvalidState(text, operation="Store.delete")
-        self.delete_journal(id)
+        with told(f"the session {id} could not be deleted", "Store.delete"):
+            if forks := self.forks_of(id):
+                text = f"the session {id} has forks, which need it: {', '.join(forks[:3])}; delete these first"
+                raise InvalidState(text, operation="Store.delete")
+            self.delete_journal(id)
 
     def keep(self, head: JSONObject, owner: str | None) -> Journal:
         """A new journal that holds the head alone, open for writing."""
@@ -185,11 +194,7 @@ class StoreBase(ABC):
     def _entries_of(self, id: str) -> Readable:
         """What a fork may share of a session: where that is damaged, everything before the damage."""
         try:
-            journal = self.open_journal(id, default_owner(), True, False)
-            try:
-                return Readable(journal.entries())
-            finally:
-                journal.close()
+            return Readable(self._entries(id))
         except SessionCorrupt as error:
             try:
                 left = self.salvage_journal(id)
@@ -197,8 +202,16 @@ class StoreBase(ABC):
                 raise error from None
             return Readable([*takewhile(lambda entry: not is_gap(entry), left)], error)
 
+    def _entries(self, id: str) -> Stored:
+        journal = self.open_journal(id, default_owner(), True, False)
+        try:
+            return journal.entries()
+        finally:
+            journal.close()
+
     def _read(self, id: str, owner: str, *, read_only: bool, steal: bool) -> Session:
-        with collector_at_rest():  # also while what was read of it is forgotten again
+        what = f"the session {id} could not be opened"
+        with told(what, "Store.open"), collector_at_rest():  # also while what was read of it is forgotten again
             return self._session(id, self.open_journal(id, owner, read_only, steal), read_only=read_only)
 
     def _session(self, id: str, journal: Journal, *, read_only: bool = False) -> Session:

@@ -7,9 +7,9 @@ from typing import Any, TypeGuard
 
 import pytest
 
-from gotato_py import Agent, Message, NotSupported, SessionCorrupt, ToolMessage, check_messages
+from gotato_py import Agent, Message, NotSupported, SessionCorrupt, StoreFailure, ToolMessage, check_messages
 from gotato_session import MemoryStore
-from gotato_testkit import ScriptedModel, say
+from gotato_testkit import FaultyStore, ScriptedModel, say
 
 from .failing_store import FailingStore
 from .histories import answer, result, run_record, summary, user
@@ -182,37 +182,57 @@ def test_summaries_labels_and_unreadable_entries_of_a_damaged_session() -> None:
         assert any("could not be read" in text for text in session.recovered)
 
 
+class Plain(MemoryStore):
+    """A store of the four methods that an author has to write; `damaged` is what its journals hold beside the rest."""
+
+    damaged: tuple[dict[str, Any], ...] = ()
+    error: SessionCorrupt | None = None
+
+    def open_journal(self, id: str, owner: str, read_only: bool, steal: bool) -> Any:
+        """The journal, if it can be read."""
+        if self.error is not None:
+            raise self.error
+        journal = super().open_journal(id, owner, read_only, steal)
+        if id == "s" and self.damaged:
+            journal._kept.commits.append(self.damaged)
+            self.damaged = ()
+        return journal
+
+
 def test_a_store_that_cannot_salvage_says_so() -> None:
-    """`repair` needs what a store may leave out."""
-
-    class Plain(MemoryStore):
-        """Its entries are damaged."""
-
-        def open_journal(self, id: str, owner: str, read_only: bool, steal: bool) -> Any:
-            journal = super().open_journal(id, owner, read_only, steal)
-            journal._kept.commits.append(({"seq": 9},))
-            return journal
-
+    """`repair` needs something that can be read."""
     store = Plain()
-    store.create_journal("s", {"gotato_session": 1, "id": "s", "created_at": 0.0})
-    with pytest.raises(NotSupported, match=r"^Plain cannot read"):
+    store.create("s").close()
+    store.error = SessionCorrupt("its first block is gone", line=1)
+    with pytest.raises(NotSupported, match=r"^Plain cannot read what is left of a damaged session: its first block"):
         store.open("s", repair=True)
 
 
-def test_a_fork_whose_parent_is_gone_or_shorter_is_corrupt() -> None:
-    """What a fork shares has to be there, whole."""
-    store = a_store()
-    with store.open("s") as session:
-        session.fork("u1", id="f").close()
-    kept = store._sessions["s"]
-    commits = list(kept.commits)
-    del kept.commits[3:]
-    with pytest.raises(SessionCorrupt, match="begins with entry 7 of s, which is not there"):
-        store.open("f")
-    kept.commits[:] = commits
-    del store._sessions["s"]
-    with pytest.raises(SessionCorrupt, match="is a fork of s, which is not there"):
-        store.open("f")
-    store._sessions["s"] = store._sessions["f"]
-    with pytest.raises(SessionCorrupt):
-        store.open("f")
+def test_a_store_without_a_way_of_its_own_salvages_what_its_journals_give() -> None:
+    """An author need not write `salvage_journal` for entries that do not fit."""
+    store = Plain()
+    with store.create("s") as session:
+        session.append(user("u1"))
+    store.damaged = ({"seq": 2, "v": 1, "type": "message", "time": 0.0, "parent": "u1", "message": {"role": "user"}},)
+    with store.open("s", repair=True) as copy:
+        assert (copy.id, copy.recovered) == ("s.repaired", ("an entry that could not be read",))
+        assert copy.history[0].id == "u1"
+
+
+@pytest.mark.parametrize("operation", ["create", "open", "entries", "append", "sync", "close", "list", "delete"])
+def test_an_error_of_the_system_is_a_store_failure(operation: str) -> None:
+    """Whatever a store's method raises that is none of our errors: it is the cause, and the text tells no path."""
+    broken = OSError(28, "No space left on device", "/some/where")
+    store = FaultyStore(MemoryStore(), lambda name, number: broken if name == operation else None)
+
+    def act() -> None:
+        with store.open("s-1", create=True) as session:
+            session.append(user("u1"))
+            session.flush()
+        store.delete("s-1")
+        list(store.list())
+
+    with pytest.raises(StoreFailure, match=r"could not be [a-z ]+ \(OSError: No space left on device\)") as caught:
+        act()
+    assert caught.value.cause is broken
+    assert "/some/where" not in str(caught.value)

@@ -281,7 +281,9 @@ def test_what_a_newer_release_wrote_is_not_supported() -> None:
 
 
 def test_the_arguments_are_checked() -> None:
-    """What is no store, and an id that no session can have, are told by name."""
+    """What is no session, what is no store, and an id that no session can have, are told by name."""
+    with pytest.raises(InvalidArgument, match=r"export_session: session must be a Session, not int"):
+        export_session(5)  # type: ignore[arg-type]
     with pytest.raises(InvalidArgument, match=r"import_session: store must be a StoreBase"):
         import_session("here", changed())  # type: ignore[arg-type]
     with pytest.raises(InvalidArgument, match=r"import_session: id must be 1 to 128"):

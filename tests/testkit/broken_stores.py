@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import count
+from itertools import count, islice
 from typing import Any
 from uuid import uuid4
 
@@ -160,8 +160,9 @@ class ListsNoParents(MemoryStore):
 class ListsInAnyOrder(MemoryStore):
     """The oldest first."""
 
-    def summaries(self) -> Iterator[SessionSummary]:
-        return iter(sorted(super().summaries(), key=lambda each: each.created_at))
+    def list(self, *, where: Any = None, limit: int | None = None) -> Iterator[SessionSummary]:
+        found = sorted(super().list(where=where), key=lambda each: each.created_at)
+        return islice(found, limit)
 
 
 def _with(summary: SessionSummary, **changes: Any) -> SessionSummary:
