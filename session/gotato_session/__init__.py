@@ -15,6 +15,7 @@ from .readable import to_html, to_markdown
 from .recording import record
 from .session import Session
 from .sqlite_store import SearchHit, SQLiteStore
+from .stats import SessionStats
 from .store import Store, StoreBase
 from .summary import SessionSummary
 
@@ -23,6 +24,7 @@ __all__ = [
     "Session",
     "record",
     "Recorder",
+    "SessionStats",
     # stores
     "Store",
     "MemoryStore",

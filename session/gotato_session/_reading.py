@@ -23,6 +23,7 @@ from ._json import json_value
 from ._log import Log
 from ._state import State
 from .lease import Lease
+from .stats import SessionStats, stats_of
 
 T = TypeVar("T")
 
@@ -140,6 +141,11 @@ class SessionView:
         nodes = self._log.state.nodes.copy()
         parents = {node.parent for node in nodes.values()}
         return tuple([id for id in nodes if id not in parents])
+
+    @property
+    def stats(self) -> SessionStats:
+        """How large it is, counted now."""
+        return self._log.read(stats_of)
 
     def check(self) -> list[Problem]:
         """What is wrong, and would be mended when the session is opened for writing or goes on: calls that are open and

@@ -50,6 +50,9 @@ class FileStore(StoreBase):
             raise InvalidArgument(f"dir must be a path, not {type(dir).__name__}") from None
         self._manner = Manner(sync, self._disk, self._format)
 
+    def __repr__(self) -> str:
+        return f"FileStore({str(self._folder)!r})"
+
     def create_journal(self, id: str, head: JSONObject) -> None:
         names = Names(self._folder, id)
         with _told(f"session {id!r} could not be created"):

@@ -11,11 +11,12 @@ from gotato_py import (
     InvalidState,
     NotFound,
     ToolMessage,
+    Usage,
     WaitingCall,
     check_messages,
     tool,
 )
-from gotato_session import MemoryStore, Session
+from gotato_session import MemoryStore, Session, SessionStats
 from gotato_testkit import ScriptedModel, call, say
 
 from .histories import answer, result, run_record, summary, user
@@ -247,3 +248,23 @@ def test_a_session_with_forks_is_not_deleted() -> None:
     store.delete("f")
     store.delete("s")
     assert list(store.list()) == []
+
+
+def test_stats_count_all_branches_and_what_is_shared() -> None:
+    """Messages, branches, calls by tool, and what the model is shown; a fork counts what it has from its parent."""
+    session = Session("s")
+    assert session.stats == SessionStats(0, 0, 0, 0, 0, 0, 0, 0, {}, Usage())
+    session.append(user("u1"))
+    session.append(answer("a1", calls=2))
+    session.append(result("t1", "a1:0"))
+    session.append(result("t2", "a1:1"))
+    session.append(answer("a2"))
+    session.branch("u1")
+    session.append(answer("b1"))
+    session.replace(summary("u1", "s1"))
+    session.end_run(run_record("r1", 7))
+    assert session.stats == SessionStats(
+        entries=9, messages=6, in_branch=2, in_context=2, branches=2, compactions=1, runs=1, events=0,
+        calls={"look": 2}, usage=session.usage,
+    )  # fmt: skip
+    assert (session.fork().stats.messages, session.fork().stats.runs) == (6, 0)
