@@ -58,7 +58,7 @@ def _read(file: int, id: str, form: Format) -> SessionSummary | None:
         id=id,
         parent_id=parent,
         created_at=created,
-        updated_at=created if last is None else _seconds(last.get("time"), status.st_mtime),
+        updated_at=created if last is None else max(created, _seconds(last.get("time"), status.st_mtime)),
         size=status.st_size,
         metadata=_metadata(file, head, last),
         messages=(None if parent else 0) if last is None else last.get("n"),

@@ -19,7 +19,7 @@ from .lease import Lease
 Act = Callable[[sqlite3.Connection], None]
 
 _ADVANCE = """
-UPDATE progress SET last_seq = ?, messages = ?, size = size + ?, updated_at = ?
+UPDATE progress SET last_seq = ?, messages = ?, size = size + ?, updated_at = max(updated_at, ?)
 WHERE session = ? AND token = ? AND last_seq = ?
 """
 _INSERT = "INSERT INTO entries (place, messages, checksum, text) VALUES (?, ?, ?, ?)"

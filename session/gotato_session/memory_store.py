@@ -50,7 +50,7 @@ class _Kept:
             for entry in commit:
                 size += len(json.dumps(entry))
                 messages += entry.get("type") == "message"
-                updated_at = entry.get("time") or updated_at
+                updated_at = max(updated_at, entry.get("time", 0.0))
                 metadata = _text(entry) if entry.get("type") == "metadata" else metadata
             commits += 1
         self._counted = _Counted(commits, size, messages, updated_at, metadata)

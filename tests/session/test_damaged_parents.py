@@ -8,6 +8,7 @@ import pytest
 
 from gotato_py import NotFound, SessionCorrupt, check_messages
 from gotato_session import FileStore, Session, SQLiteStore, StoreBase
+from gotato_testkit import ManualClock
 
 from .damages import damage
 from .histories import answer, result, run_record, user
@@ -150,3 +151,25 @@ def test_a_fork_of_an_older_release_is_read(tmp_path: Path) -> None:
     store.create_journal("old", {**head, "id": "old"})
     with make().open("old") as fork:
         assert ids(fork) == ["u0", "a0", "u1", "a1", "u2", "a2"]
+
+
+@each_kind
+def test_a_copy_is_as_young_as_its_making(kind: str, tmp_path: Path) -> None:
+    """However old what it was made of: a list begins with it, and no purge takes it for an old one."""
+    make = STORES[kind](tmp_path)
+    store = make()
+    store.clock = clock = ManualClock(unix=1_000.0)
+    with store.create("p") as session:
+        session.append(user("u0"))
+        session.append(user("u1"))
+    damage(tmp_path, kind, "u0")
+    clock.advance(1_000_000)
+    store = make()
+    store.clock = clock
+    store.create("t").close()
+    clock.advance(10)
+    store.open("p", repair=True).close()
+    assert [each.id for each in store.list()][:2] == ["p.repaired", "t"]
+    assert next(store.list()).updated_at == clock.time()
+    if isinstance(store, SQLiteStore):
+        assert store.purge(older_than=5_000) == ["p"]
