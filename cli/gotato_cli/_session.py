@@ -135,21 +135,22 @@ def _fork(store: StoreBase, arguments: Arguments, output: Output) -> int:
 
 def _export(store: StoreBase, arguments: Arguments, output: Output) -> int:
     form = arguments.format or "json"
-    if arguments.json and form != "json" and arguments.output is None:
+    path = None if arguments.output == "-" else arguments.output  # "-" is stdout
+    if arguments.json and form != "json" and path is None:
         raise UsageError(f"--json with --format {form} needs -o FILE: it tells of the file")
     with store.open(arguments.id, read_only=True) as session:
         if form == "json":
             data = export_session(session)
-            if arguments.output is None:
+            if path is None:
                 output.json_line(data)
                 return 0
             text = dumps(data, ensure_ascii=False) + "\n"
         else:
             text = (to_markdown if form == "markdown" else to_html)(session, full=arguments.full)
-    if arguments.output is None:
+    if path is None:
         output.text(text)
         return 0
-    return _write(text, form, arguments.output, arguments, output)
+    return _write(text, form, path, arguments, output)
 
 
 def _write(text: str, form: str, path: str, arguments: Arguments, output: Output) -> int:

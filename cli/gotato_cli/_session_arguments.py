@@ -79,7 +79,7 @@ def add_session(parser: argparse.ArgumentParser) -> None:
     export = command(actions.add_parser, "export", "write a session as JSON, Markdown or HTML", _EXPORT)
     _add_place(export)
     export.add_argument("--format", choices=("json", "markdown", "html"), help="json if left out")
-    export.add_argument("-o", "--output", metavar="FILE", help="write it there instead of to stdout")
+    export.add_argument("-o", "--output", metavar="FILE", help="write it there instead of to stdout, which is also -")
     export.add_argument("--full", action="store_true", help="do not cut long results in a transcript")
     check = command(actions.add_parser, "check", "tell what is wrong with a session", _CHECK)
     _add_place(check)

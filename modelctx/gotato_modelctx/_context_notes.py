@@ -7,8 +7,8 @@ from typing import Any, Literal, TypeVar
 
 from gotato_py import ModelContext
 
+from ._arguments import is_sequence
 from .sections import Section
-from .tokens import is_sequence
 
 T = TypeVar("T")
 SECTIONS, DROPPED = "sections", "dropped"

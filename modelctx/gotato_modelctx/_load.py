@@ -14,9 +14,10 @@ class Load:
     """Counts a history that grows. One that does not go on from what is known is counted from its start.
 
     Usage counts from answers that are younger than the last compaction: an older one was of a context that is gone.
+    What a request takes beside its messages is the same as before it, and counts until an answer tells of it again.
     """
 
-    __slots__ = ("_behind", "_growth", "_reported", "estimated", "request")
+    __slots__ = ("_behind", "_growth", "_is_measured", "_reported", "beside", "estimated", "request")
 
     def __init__(self) -> None:
         self._growth = Growth()
@@ -26,6 +27,8 @@ class Load:
         self._behind = 0  # of the messages behind that answer
         self.estimated = 0  # of all messages
         self.request = 0  # of that last request alone, as reported; 0 where none was
+        self.beside = 0  # that a request takes beside its messages, as far as usage tells; 0 where none does
+        self._is_measured = False  # whether an answer that counts has told of it
 
     def follow(self, messages: Sequence[Message], compactions: Sequence[Compaction], measure: Measure) -> None:
         """Takes what is new."""
@@ -33,6 +36,7 @@ class Load:
         if not known:
             start = _older(messages, compactions)
             self._reported, self._behind, self.estimated, self.request = None, 0, 0, 0
+            self._is_measured = False
         self._growth.know(messages, 0)  # an interrupt leaves it uncounted, not counted twice
         for index in range(known, len(messages)):
             self._take(messages[index], measure, counts=index >= start)
@@ -40,10 +44,20 @@ class Load:
 
     def _take(self, message: Message, measure: Measure, *, counts: bool) -> None:
         size = measure(message)
-        self.estimated += size
-        self._behind += size
         if counts and isinstance(message, AssistantMessage) and message.usage.input_tokens:
-            self._reported, self._behind, self.request = message.usage.total_tokens, 0, message.usage.input_tokens
+            self._measure_request(message.usage.input_tokens)
+            self._reported, self._behind = message.usage.total_tokens, 0
+        else:
+            self._behind += size
+        self.estimated += size
+
+    def _measure_request(self, reported: int) -> None:
+        """Takes what the request of all messages so far was counted as. The least of several differences counts: the
+        fewer messages a request holds, the less of the difference is their estimate's error."""
+        beside = max(0, reported - self.estimated)
+        self.request = reported
+        self.beside = min(self.beside, beside) if self._is_measured else beside
+        self._is_measured = True
 
     def tokens(self, overhead: int) -> int:
         """How many tokens the next request takes: as reported, and an estimate of what came since; where nothing was

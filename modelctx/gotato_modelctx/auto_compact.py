@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 
 from gotato_py import Clock, Compaction, ContextOverflow, InvalidArgument, Scope, SystemClock, TurnView
 
+from ._arguments import check_count, check_measure, check_type
 from ._load import Load
 from ._per_transcript import PerTranscript
-from .compacting import Measure, compact
+from .compacting import OPERATION, Measure, compact
 from .policy import CompactPolicy
 from .summarizers import Summarizer, TruncateSummarizer, checked_summarizer
 from .tokens import estimate_tokens, message_tokens
@@ -25,6 +26,7 @@ class _Known:
     call: tuple[str, int] = ("", 0)  # the model call that is being prepared: its run and turn
     tried: bool = False  # whether an attempt was made for it
     made: bool = False  # whether that attempt has compacted
+    spared: bool = False  # whether it asked for no summary because of what usage says, which is not exact
     failure: Exception | None = None  # or what it failed of
     attempts: int = 0  # in a row that were of no use
     until: float = 0.0  # when the next one may be made, once there were too many
@@ -46,11 +48,15 @@ class AutoCompact:
     no summary can cure is told with the sizes of what is too large, before one is paid for. After `max_attempts`
     attempts in a row that failed, or after which the provider still counted a request over the ceiling, there is none
     for `pause` seconds (by the run's clock), then one at a time; a context that comes under its ceiling ends the row. A
-    request that was refused is always attempted, since the run would fail without.
+    request that was refused is always attempted, since the run would fail without, also where by the usage of answers
+    no summary can help: the provider took requests with as much beside their messages.
 
     `overhead` is what every request holds beside instructions and messages, in tokens: tools, and the sections that a
-    builder adds. It counts only while there is no usage to go by. `measure` says how large a message is when it is
-    sent. One AutoCompact may serve several agents. Raises `InvalidArgument` for what these cannot be.
+    builder adds. It is all that tells of them until an answer has reported its usage. From then on it is measured as
+    well: the input tokens, cached ones too, that are more than the estimate of the request's messages; the least since
+    the last compaction, or the one from before it until there is another. The larger of the two counts, that which is
+    given with the instructions, and what is measured. `measure` says how large a message is when it is sent. One
+    AutoCompact may serve several agents. Raises `InvalidArgument` for what these cannot be.
     """
 
     advisory = True
@@ -67,16 +73,14 @@ class AutoCompact:
         measure: Measure = message_tokens,
         name: str = "AutoCompact",
     ) -> None:
-        if not isinstance(policy, CompactPolicy):
-            raise InvalidArgument(f"AutoCompact.policy must be a CompactPolicy, not {type(policy).__name__}")
+        check_type("AutoCompact.policy", policy, CompactPolicy)
         if summarizer is None:
             summarizer = TruncateSummarizer(min(1000, max(_LEAST_SUMMARY, policy.floor // 4)))
         checked_summarizer("AutoCompact.summarizer", summarizer)
-        if type(overhead) is not int or overhead < 0:
-            raise InvalidArgument("AutoCompact.overhead must be an int of at least 0")
-        if type(max_attempts) is not int or max_attempts < 1:
-            raise InvalidArgument("AutoCompact.max_attempts must be an int of at least 1")
-        if not pause >= 0:
+        check_count("AutoCompact.overhead", overhead)
+        check_count("AutoCompact.max_attempts", max_attempts, 1)
+        check_measure("AutoCompact.measure", measure)
+        if not isinstance(pause, int | float) or not pause >= 0:
             raise InvalidArgument("AutoCompact.pause must be a number of seconds of at least 0")
         self.name = name
         self._policy, self._summarizer = policy, summarizer
@@ -98,7 +102,7 @@ class AutoCompact:
     def on_overflow(self, view: TurnView, error: ContextOverflow) -> bool:
         """Makes room for a request that the provider refused; the error gets the cause if that fails."""
         known = self._look(view)
-        if known.tried:
+        if known.tried and not known.spared:
             _explain(error, known.failure or self._still_too_large(view, known))
             return False
         try:
@@ -111,15 +115,16 @@ class AutoCompact:
 
     def _keep_within(self, view: TurnView) -> None:
         known = self._look(view)
-        coming = 0 if view.message is None else self._measure(view.message)
-        tokens = known.load.tokens(self._fixed(view)) + coming
         if known.tried:
             return
+        coming = 0 if view.message is None else self._measure(view.message)
+        fixed = self._fixed(view, known)
+        tokens = known.load.tokens(fixed) + coming
         if tokens <= self._policy.ceiling:
             known.attempts = 0
         elif not self._pauses(view, known):
-            estimated = known.load.estimated + self._fixed(view) + coming
-            self._attempt(view, known, "ceiling", coming=coming, excess=max(1.0, tokens / max(1, estimated)))
+            excess = (tokens - fixed) / max(1, known.load.estimated + coming)
+            self._attempt(view, known, "ceiling", coming=coming, excess=max(1.0, excess))
 
     def _look(self, view: TurnView) -> _Known:
         """What is known of the transcript, as it is now."""
@@ -129,11 +134,16 @@ class AutoCompact:
         if known.call != call:
             if known.made and known.load.request <= self._policy.ceiling:
                 known.attempts = 0  # the last attempt was of use, by all that is known of the request after it
-            known.call, known.tried, known.made, known.failure = call, False, False, None
+            known.call, known.tried, known.made, known.spared, known.failure = call, False, False, False, None
         return known
 
-    def _fixed(self, view: TurnView) -> int:
+    def _given(self, view: TurnView) -> int:
+        """Tokens beside the messages, as far as they are known without usage."""
         return self._overhead + estimate_tokens(view.system)
+
+    def _fixed(self, view: TurnView, known: _Known) -> int:
+        """Tokens beside the messages, by all that is known."""
+        return max(self._given(view), known.load.beside)
 
     def _pauses(self, view: TurnView, known: _Known) -> bool:
         return known.attempts >= self._max_attempts and _clock(view).monotonic() < known.until
@@ -153,7 +163,7 @@ class AutoCompact:
         known.tried = True
         known.attempts += 1
         known.until = _clock(view).monotonic() + self._pause
-        overhead = self._fixed(view) + coming
+        overhead, given = self._fixed(view, known) + coming, self._given(view) + coming
         floor, wanted = self._policy.floor, getattr(self._summarizer, "max_tokens", 0)
         summary = min(wanted, floor // 4) if isinstance(wanted, int) else 0
         keep = max(0, int((floor - overhead - summary) / excess))
@@ -164,7 +174,7 @@ class AutoCompact:
                 keep_tokens=keep if most is None else min(keep, most),
                 scope=view.scope,
                 reason=reason,
-                overhead=overhead,
+                overhead=overhead if most is None else given,  # for a refused request it is worth the summary
                 ceiling=self._policy.ceiling,
                 measure=self._measure,
             )
@@ -173,6 +183,7 @@ class AutoCompact:
                 raise self._too_large(view, known, text)
         except Exception as failure:
             known.failure = failure
+            known.spared = overhead > given and most is None and _is_refused(failure)
             if _has_ended(view):  # the run was ended, and nothing failed
                 known.attempts -= 1
             raise
@@ -183,7 +194,7 @@ class AutoCompact:
         return self._too_large(view, known, "it was compacted already; lower the ceiling of the policy")
 
     def _too_large(self, view: TurnView, known: _Known, why: str) -> ContextOverflow:
-        messages, fixed = known.load.estimated, self._fixed(view)
+        messages, fixed = known.load.estimated, self._fixed(view, known)
         coming = 0 if view.message is None else self._measure(view.message)
         sizes = f"its messages take about {messages + coming} tokens, instructions and tools {fixed}"
         return ContextOverflow(f"the request is too large: {why}; {sizes}", operation="AutoCompact")
@@ -195,6 +206,11 @@ def _clock(view: TurnView) -> Clock:
 
 def _has_ended(view: TurnView) -> bool:
     return isinstance(view.scope, Scope) and view.scope.cancelled
+
+
+def _is_refused(failure: Exception) -> bool:
+    """Whether `compact` has asked for no summary, since none could help; a summarizer's model may overflow too."""
+    return isinstance(failure, ContextOverflow) and failure.operation == OPERATION
 
 
 def _explain(error: ContextOverflow, failure: Exception) -> None:

@@ -9,7 +9,6 @@ from gotato_py import (
     ContextOverflow,
     EmptyResponse,
     ExtensionFailure,
-    InvalidArgument,
     InvalidState,
     Message,
     NotSupported,
@@ -20,6 +19,7 @@ from gotato_py import (
     replace,
 )
 
+from ._arguments import check_count, check_measure, check_type, is_sequence, wrong
 from .cuts import cut_points, tail_start
 from .summaries import is_summary, summary_message
 from .summarizers import Summarizer, checked_summarizer
@@ -34,7 +34,8 @@ Measure = Callable[[Message], int]
 
 Commit = Callable[[Compaction], bool]
 
-_OPERATION = "compact"
+OPERATION = "compact"
+"""What its errors call it."""
 
 
 def compact(
@@ -65,6 +66,7 @@ def compact(
     `InvalidArgument`. Nothing is changed then.
     """
     own = Scope() if scope is None else scope
+    _check_options(own, reason, overhead, ceiling, measure)
     commit = _check(transcript, summarizer, keep_tokens)
     messages = transcript.messages
     sizes = [measure(message) for message in messages]
@@ -80,7 +82,7 @@ def compact(
     told = {COVERED: cut, KEPT: len(messages) - cut}
     made = replace(made, reason=reason, tokens_before=total, tokens_after=after, metadata=told)
     if not commit(made):
-        raise InvalidState("the transcript refused the compaction; nothing was changed", operation=_OPERATION)
+        raise InvalidState("the transcript refused the compaction; nothing was changed", operation=OPERATION)
     kept: Sequence[Compaction] = getattr(transcript, "compactions", ())
     return kept[-1] if kept else made
 
@@ -98,17 +100,27 @@ def _summarized(
 
 
 def _check(transcript: Transcript, summarizer: object, keep_tokens: object) -> Commit:
-    checked_summarizer(f"{_OPERATION}: summarizer", summarizer)
-    if type(keep_tokens) is not int or keep_tokens < 0:
-        raise InvalidArgument(f"{_OPERATION}: keep_tokens must be an int of at least 0")
+    checked_summarizer(f"{OPERATION}: summarizer", summarizer)
+    check_count(f"{OPERATION}: keep_tokens", keep_tokens)
+    if not is_sequence(getattr(transcript, "messages", None)):
+        raise wrong(f"{OPERATION}: transcript", "a Transcript", transcript)
     commit: Commit | None = getattr(transcript, "replace", None)
     if commit is None:
         text = f"{type(transcript).__name__} has no replace: it cannot be compacted"
-        raise NotSupported(text, operation=_OPERATION)
+        raise NotSupported(text, operation=OPERATION)
     if getattr(transcript, "read_only", False) is True:  # said before a summary is paid for
         text = "the transcript is open for reading only; open it for writing"
-        raise InvalidState(text, operation=_OPERATION)
+        raise InvalidState(text, operation=OPERATION)
     return commit
+
+
+def _check_options(scope: object, reason: object, overhead: object, ceiling: object, measure: object) -> None:
+    check_type(f"{OPERATION}: scope", scope, Scope)
+    check_type(f"{OPERATION}: reason", reason, str)
+    check_count(f"{OPERATION}: overhead", overhead)
+    check_measure(f"{OPERATION}: measure", measure)
+    if ceiling is not None and type(ceiling) is not int:
+        raise wrong(f"{OPERATION}: ceiling", "None or an int", ceiling)
 
 
 def _cut(messages: Sequence[Message], sizes: Sequence[int], keep: int, waiting: Sequence[WaitingCall]) -> int:
@@ -135,11 +147,11 @@ def _check_remainder(messages: Sequence[Message], sizes: Sequence[int], cut: int
     largest = max(range(cut, len(messages)), key=lambda index: sizes[index])
     text = (
         f"no summary can bring the context under {ceiling} tokens: what is sent beside these messages (instructions, "
-        f"tools, a new message) takes {overhead}, the {len(messages) - cut} message(s) that have to stay take {kept}, "
-        f"the largest of them (messages[{largest}], {messages[largest].role}) {sizes[largest]}"
+        f"sections, tools, a new message) takes {overhead}, the {len(messages) - cut} message(s) that have to stay "
+        f"take {kept}, the largest of them (messages[{largest}], {messages[largest].role}) {sizes[largest]}"
     )
     sizes_told = {"ceiling": ceiling, "overhead": overhead, "kept": kept, "largest": sizes[largest]}
-    raise ContextOverflow(text, operation=_OPERATION, details=sizes_told)
+    raise ContextOverflow(text, operation=OPERATION, details=sizes_told)
 
 
 def _checked(summarizer: object, text: object, replaced: int, measure: Measure) -> str:
@@ -147,11 +159,11 @@ def _checked(summarizer: object, text: object, replaced: int, measure: Measure) 
     name = type(summarizer).__name__
     if not isinstance(text, str):
         said = f"{name}.summarize returned a {type(text).__name__}; it has to return a str"
-        raise ExtensionFailure(said, operation=_OPERATION)
+        raise ExtensionFailure(said, operation=OPERATION)
     if not text.strip():
-        raise EmptyResponse(f"{name}.summarize returned an empty summary; nothing was changed", operation=_OPERATION)
+        raise EmptyResponse(f"{name}.summarize returned an empty summary; nothing was changed", operation=OPERATION)
     size = measure(summary_message(text)) - measure(summary_message(""))  # the text alone: a message is never for free
     if size >= replaced:
         said = f"the summary of {name} takes {size} tokens and would replace {replaced}; nothing was changed"
-        raise ExtensionFailure(said, operation=_OPERATION, details={"summary": size, "replaced": replaced})
+        raise ExtensionFailure(said, operation=OPERATION, details={"summary": size, "replaced": replaced})
     return text

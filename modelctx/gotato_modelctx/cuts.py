@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gotato_py import AssistantMessage, InvalidArgument, Message, ToolMessage, WaitingCall
+from gotato_py import AssistantMessage, Message, ToolMessage, WaitingCall
 
+from ._arguments import check_count, check_counter, check_messages, check_waiting
 from .tokens import TokenCounter, message_tokens
 
 
@@ -14,8 +15,10 @@ def cut_points(messages: Sequence[Message], waiting: Sequence[WaitingCall] = ())
 
     What is kept starts with a user message, or with an answer whose results are all kept. Results follow their answer
     directly, in whatever order they came, so no cut stands at one. Calls that are open at the tail, and those that
-    wait, are kept together with their message.
+    wait, are kept together with their message. Raises `InvalidArgument` for what is no sequence of these.
     """
+    check_messages("cut_points", messages)
+    check_waiting("cut_points", waiting)
     held = {call.key.rpartition(":")[0] for call in waiting}
     points: list[int] = []
     for index, message in enumerate(messages):
@@ -30,8 +33,10 @@ def tail_start(messages: Sequence[Message]) -> int:
     """Where the part starts that has to stay: the last answer with calls, their results and what the user said since;
     after an answer without calls, the last user message; for an answer at the very end, that answer.
 
-    It is a cut point, and whatever is cut, this part is kept. 0 for an empty history.
+    It is a cut point, and whatever is cut, this part is kept. 0 for an empty history. Raises `InvalidArgument` for what
+    is no sequence of messages.
     """
+    check_messages("tail_start", messages)
     said = -1  # the last user message
     for index in range(len(messages) - 1, -1, -1):
         message = messages[index]
@@ -53,10 +58,12 @@ def last_cut_within(
 
     Where even the part that has to stay takes more, the start of that part: see `tail_start`; open and waiting calls
     belong to it. 0 for an empty history. Only what is kept is counted, from the end.
-    Raises `InvalidArgument` for a negative budget.
+    Raises `InvalidArgument` for a negative budget, and for what these cannot be.
     """
-    if budget < 0:
-        raise InvalidArgument("last_cut_within: budget must be at least 0 tokens")
+    check_messages("last_cut_within", messages)
+    check_count("last_cut_within: budget", budget)
+    check_waiting("last_cut_within", waiting)
+    check_counter("last_cut_within: counter", counter)
     held = {call.key.rpartition(":")[0] for call in waiting}
     latest = tail_start(messages)
     if held:

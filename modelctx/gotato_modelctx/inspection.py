@@ -26,12 +26,14 @@ from gotato_py import (
     full_history,
 )
 
+from ._arguments import check_counter, is_sequence, wrong
 from ._context_notes import Dropped, dropped_from
 from ._inspected_parts import InspectedPart, parts_of
 from ._inspection_text import written
 from ._request_order import in_request_order
+from .builders import checked_builder
 from .compacting import COVERED
-from .tokens import TokenCounter, is_sequence
+from .tokens import TokenCounter
 
 ToolLike = Tool | ToolSpec | Callable[..., object]
 
@@ -105,6 +107,11 @@ def inspect(
 
     Raises `InvalidArgument` for anything else, and what the builder raises.
     """
+    check_counter("inspect: counter", counter)
+    if builder is not None:
+        checked_builder("inspect", builder)
+    if tools is not None and (not isinstance(tools, Iterable) or isinstance(tools, str | bytes)):
+        raise wrong("inspect: tools", "tools, their specs or functions", tools)
     view, given_tools, given_builder = _view_of(what, instructions, tools, builder)
     context = given_builder.build(view)
     if not isinstance(context, ModelContext):

@@ -24,6 +24,7 @@ from gotato_py import (
     replace,
 )
 
+from ._arguments import check_count, check_counter, check_type, is_sequence
 from ._clipping import clip_tokens
 from ._headings import heading_request, under_headings
 from ._rendering import rendered
@@ -77,20 +78,25 @@ class ModelSummarizer:
     ) -> None:
         if not callable(getattr(model, "stream", None)):
             raise InvalidArgument("ModelSummarizer.model must have a method stream(request, scope)")
-        if isinstance(headings, str) or not all(isinstance(each, str) and each.strip() for each in headings):
+        check_type("ModelSummarizer.instructions", instructions, str)
+        if not is_sequence(headings) or not all(isinstance(each, str) and each.strip() for each in headings):
             raise InvalidArgument("ModelSummarizer.headings must be a sequence of texts that are not blank")
         bounds = {"max_tokens": max_tokens, "max_part_chars": max_part_chars}
         if max_input_tokens is not None:
             bounds["max_input_tokens"] = max_input_tokens
         for name, given in bounds.items():
-            if type(given) is not int or given < 1:
-                raise InvalidArgument(f"ModelSummarizer.{name} must be an int of at least 1")
+            check_count(f"ModelSummarizer.{name}", given, 1)
+        check_counter("ModelSummarizer.counter", counter)
+        options = ModelOptions() if options is None else options
+        retry = RetryPolicy() if retry is None else retry
+        check_type("ModelSummarizer.options", options, ModelOptions)
+        check_type("ModelSummarizer.retry", retry, RetryPolicy)
         self.max_tokens = max_tokens
         self._model, self._headings = model, tuple(headings)
         self._system = f"{instructions}\n\n{heading_request(self._headings)}" if headings else instructions
         self._max_input, self._max_part, self._timeout = max_input_tokens, max_part_chars, timeout
-        self._options = replace(ModelOptions() if options is None else options, max_tokens=max_tokens)
-        self._retry = RetryPolicy() if retry is None else retry
+        self._options = replace(options, max_tokens=max_tokens)
+        self._retry = retry
         self._counter = counter
 
     def __repr__(self) -> str:

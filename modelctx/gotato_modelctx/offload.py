@@ -17,6 +17,7 @@ from gotato_py import (
     replace,
 )
 
+from ._arguments import check_count, check_counter
 from ._clipping import clip_tokens
 from ._growth import Growth
 from ._per_transcript import PerTranscript
@@ -55,8 +56,8 @@ class Offload:
         if not callable(store):
             raise InvalidArgument("Offload.store must be a callable store(text) -> str")
         for field, given in (("max_tokens", max_tokens), ("shown_tokens", shown_tokens)):
-            if type(given) is not int or given < _BESIDE:
-                raise InvalidArgument(f"Offload.{field} must be an int of at least {_BESIDE}")
+            check_count(f"Offload.{field}", given, _BESIDE)
+        check_counter("Offload.counter", counter)
         if shown_tokens > max_tokens:
             raise InvalidArgument("Offload.shown_tokens must not be above max_tokens")
         self.name = name

@@ -10,7 +10,11 @@ from gotato_py import InvalidArgument
 
 @dataclass(frozen=True, slots=True)
 class CompactPolicy:
-    """Compact what takes more than `ceiling` tokens, down to about `floor` tokens; all of a request counts.
+    """Compact what takes more than `ceiling` tokens, down to about `floor` tokens.
+
+    What is known of a request counts: messages and instructions by an estimate, tools and the sections that a builder
+    adds by the usage that answers report. Until one has, these count as `AutoCompact(overhead=…)` says, as nothing
+    where it does not: a first request may be over the ceiling by as much.
 
     Above the ceiling there has to be room for an answer and for what tools return in one turn. The further the floor
     is below it, the more seldom a summary is made, and the prompt cache lost. Raises `InvalidArgument` unless
@@ -29,6 +33,7 @@ class CompactPolicy:
         """The policy for a model that takes `window` tokens, with ceiling and floor as shares of it."""
         if type(window) is not int or window < 1:
             raise InvalidArgument("CompactPolicy.of_window: window must be an int of at least 1")
-        if not 0 <= floor < ceiling <= 1:
+        shares = isinstance(floor, int | float) and isinstance(ceiling, int | float)
+        if not shares or not 0 <= floor < ceiling <= 1:
             raise InvalidArgument("CompactPolicy.of_window: floor and ceiling are shares, 0 <= floor < ceiling <= 1")
         return cls(int(window * ceiling), int(window * floor))

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from gotato_py import InvalidArgument, NotFound
 
+from ._arguments import check_path, is_sequence
 from ._reading import left_out, read_bounded, real_path, shown_text
 from .sections import Section, check_tag
 from .sources import check_bytes
-from .tokens import is_sequence
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +24,8 @@ class Rules:
     over, and so is what is no regular file. A file that two names lead to is shown once. What is no UTF-8 becomes
     U+FFFD.
 
-    Raises `InvalidArgument` for a `folder` that is a file or not within `root`, and for a name with a "/"; when it is
-    asked, `NotFound` for a file that cannot be read.
+    Raises `InvalidArgument` for a `folder` that is a file or not within `root`, for a name with a "/", and for what is
+    no path; when it is asked, `NotFound` for a file that cannot be read.
     """
 
     folder: str | Path
@@ -37,10 +37,13 @@ class Rules:
     def __post_init__(self) -> None:
         check_tag("Rules.tag", self.tag)
         check_bytes("Rules.max_bytes", self.max_bytes)
+        check_path("Rules.folder", self.folder)
+        if self.root is not None:
+            check_path("Rules.root", self.root)
         if not is_sequence(self.names):
             raise InvalidArgument('Rules.names must be a sequence of file names, such as ("AGENTS.md",)')
         for index, name in enumerate(self.names):
-            if not isinstance(name, str) or name in ("", ".", "..") or Path(name).name != name:
+            if not isinstance(name, str) or name in ("", ".", "..") or "\0" in name or Path(name).name != name:
                 raise InvalidArgument(f"Rules.names[{index}] must be the name of a file, without a folder")
         if real_path(self.folder).is_file():
             raise InvalidArgument("Rules.folder must be a folder, not a file; names= says which files are read there")

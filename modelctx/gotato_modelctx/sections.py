@@ -9,7 +9,7 @@ from typing import Any
 
 from gotato_py import InvalidArgument
 
-from .tokens import is_sequence
+from ._arguments import is_sequence
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 _PANEL = "panel"

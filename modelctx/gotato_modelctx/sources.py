@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from gotato_py import Clock, InvalidArgument, NotFound, SystemClock
 
+from ._arguments import check_type, wrong
 from ._reading import read_bounded, real_path, shown_text
 from .sections import Section, check_tag
 
@@ -79,7 +80,10 @@ class Time:
 
     def __post_init__(self) -> None:
         check_tag("Time.tag", self.tag)
-        if self.precision not in _DIGITS:
+        if not callable(getattr(self.clock, "time", None)) or isinstance(self.clock, type):
+            raise wrong("Time.clock", "a Clock", self.clock)
+        check_type("Time.zone", self.zone, tzinfo)
+        if not isinstance(self.precision, str) or self.precision not in _DIGITS:
             raise InvalidArgument(f"Time.precision must be one of {', '.join(sorted(_DIGITS))}")
 
     @property
@@ -99,7 +103,8 @@ class Resource:
     At most `max_bytes` of it are shown, cut on a character's border, with a last line that says how much was left out;
     no more than that is read of a file. Only regular files are read; a link at the path is followed. What is no UTF-8
     becomes U+FFFD. A file that is not there is a `NotFound` that fails the run, or with `missing="empty"` no section;
-    one that cannot be read is a `NotFound` in either case. A callable may give None: then it is missing too.
+    one that cannot be read is a `NotFound` in either case. A callable may give None: then it is missing too. One that
+    gives anything but a str, bytes or None is an `InvalidArgument`, when it is asked.
     """
 
     tag: str
@@ -110,7 +115,8 @@ class Resource:
 
     def __post_init__(self) -> None:
         check_tag("Resource.tag", self.tag)
-        if not isinstance(self.source, str | Path) and not callable(self.source):
+        is_path = isinstance(self.source, str | Path) and "\0" not in str(self.source)
+        if not is_path and not callable(self.source):
             raise InvalidArgument("Resource.source must be a path, or a callable without arguments")
         check_bytes("Resource.max_bytes", self.max_bytes)
         if self.missing not in ("error", "empty"):
@@ -125,11 +131,11 @@ class Resource:
     def _read(self) -> tuple[bytes, int, int] | None:
         if not isinstance(self.source, str | Path):
             given = self.source()
-            if given is not None:
-                data = given.encode("utf-8", "replace") if isinstance(given, str) else bytes(given)
-                return data, self.max_bytes, len(data)
-            self._refuse_missing("the callable gave nothing")
-            return None
+            if given is None:
+                self._refuse_missing("the callable gave nothing")
+                return None
+            data = self._bytes(given)
+            return data, self.max_bytes, len(data)
         path = Path(self.source)
         try:
             data, size = read_bounded(real_path(path), self.max_bytes)
@@ -140,6 +146,17 @@ class Resource:
             text = f"Resource({self.tag!r}): {path.name} cannot be read: {type(error).__name__}"
             raise NotFound(text, operation="Resource", cause=error) from error
         return data, self.max_bytes, size
+
+    def _bytes(self, given: object) -> bytes:
+        """What the callable gave, if it is text or bytes: `bytes` of a number would be so many NULs."""
+        if isinstance(given, str):
+            return given.encode("utf-8", "replace")
+        if isinstance(given, memoryview):
+            return given.tobytes()
+        if isinstance(given, bytes | bytearray):
+            return bytes(given)
+        said = f"the callable gave a {type(given).__name__}; it has to give a str, bytes or None"
+        raise InvalidArgument(f"Resource({self.tag!r}): {said}")
 
     def _refuse_missing(self, said: str) -> None:
         if self.missing == "error":

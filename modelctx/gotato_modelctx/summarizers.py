@@ -7,6 +7,7 @@ from typing import Protocol
 
 from gotato_py import InvalidArgument, Message, Scope
 
+from ._arguments import check_count, check_counter
 from ._clipping import clip_tokens
 from ._rendering import rendered
 from .summaries import FRAME, Summary, split_summary
@@ -50,8 +51,8 @@ class TruncateSummarizer:
     """
 
     def __init__(self, max_tokens: int = 1000, *, counter: TokenCounter | None = None) -> None:
-        if type(max_tokens) is not int or max_tokens < 1:
-            raise InvalidArgument("TruncateSummarizer.max_tokens must be an int of at least 1")
+        check_count("TruncateSummarizer.max_tokens", max_tokens, 1)
+        check_counter("TruncateSummarizer.counter", counter)
         self.max_tokens = max_tokens
         self._counter = counter
 

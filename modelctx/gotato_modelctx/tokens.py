@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Any, TypeGuard
+from typing import Any
 
 from gotato_py import (
     AssistantMessage,
@@ -30,6 +30,8 @@ from gotato_py import (
     ToolSpec,
     UserMessage,
 )
+
+from ._arguments import check_counter, is_sequence, wrong
 
 TokenCounter = Callable[[str], int]
 """Tokens of a text."""
@@ -69,6 +71,7 @@ def estimate_tokens(what: Measurable, *, counter: TokenCounter | None = None) ->
     sound and files are counted by the constants of this module. What is not sent (ids, metadata) does not count. Costs
     time in proportion to the size of `what`. Raises `InvalidArgument` for anything else.
     """
+    check_counter("estimate_tokens: counter", counter)
     count = bytes_counter if counter is None else counter
     if isinstance(what, str):
         return _text(what, count)
@@ -128,8 +131,11 @@ def part_tokens(part: Part, counter: TokenCounter | None = None) -> int:
 
 
 def bytes_counter(text: str) -> int:
-    """A quarter of the text's UTF-8 bytes, rounded up: the default counter."""
-    size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+    """A quarter of the text's UTF-8 bytes, rounded up: the default counter. Raises `InvalidArgument` for no text."""
+    try:
+        size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+    except AttributeError:
+        raise wrong("bytes_counter: text", "a str", text) from None
     return _share(size, BYTES_A_TOKEN)
 
 
@@ -154,11 +160,6 @@ def tiktoken_counter(encoding: str = "o200k_base") -> TokenCounter:
         return len(vocabulary.encode(text, disallowed_special=()))
 
     return count
-
-
-def is_sequence(given: object) -> TypeGuard[Sequence[Any]]:  # Any: what it holds is looked at one by one
-    """Whether this is a sequence, and no text."""
-    return isinstance(given, Sequence) and not isinstance(given, str | bytes)
 
 
 def _messages(messages: Sequence[Message], count: TokenCounter) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 
 from gotato_py import Compaction, InvalidArgument, Message, ModelContext, TurnView, UserMessage
 
+from ._arguments import check_counter
 from ._context_notes import DROPPED, Dropped
 from ._following import Following
 from ._window_fold import Budget, Cut, WindowFold
@@ -133,8 +134,7 @@ def budget_of(
     share: Any = keep  # Any: callers without a type checker
     if not isinstance(share, int | float) or isinstance(share, bool) or not (isfinite(share) and 0 < share <= 1):
         raise InvalidArgument(f"{where}.keep must be a number above 0 and at most 1")
-    if counter is not None and not callable(counter):
-        raise InvalidArgument(f"{where}.counter must be None or a callable from text to tokens")
+    check_counter(f"{where}.counter", counter)
     return Budget(messages, tokens, float(keep), counter)
 
 

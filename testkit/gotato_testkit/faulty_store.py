@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from gotato_py import InvalidArgument
 from gotato_session import Journal, Lease, SessionSummary, StoreBase
 
 from ._failing import Fail, Failing
@@ -27,9 +28,16 @@ class FaultyStore(StoreBase):
     >>> result = Agent(ScriptedModel([say("Hi.")]), transcript=store.create("s-1")).run("Hello", check=False)
     >>> result.status.value, result.error.code.value
     ('failed', 'store_failure')
+
+    Raises `InvalidArgument` for what is no store, and for a `fail` that cannot be called.
     """
 
     def __init__(self, store: StoreBase, fail: Fail) -> None:
+        if not isinstance(store, StoreBase):
+            raise InvalidArgument(f"FaultyStore.store must be a StoreBase, not {type(store).__name__}")
+        if not callable(fail):
+            said = "must be callable with an operation and its number"
+            raise InvalidArgument(f"FaultyStore.fail {said}, not {type(fail).__name__}")
         self.clock, self.ids = store.clock, store.ids
         self._store = store
         self._failing = Failing(fail)

@@ -278,6 +278,18 @@ def test_a_transcript_can_be_exported(desk: Desk, form: str, words: str) -> None
     assert file.read_text("utf-8") == shown.out
 
 
+@pytest.mark.parametrize("form", [["--json"], ["--format", "json"], ["--format", "markdown"], ["--format", "html"]])
+def test_a_dash_is_stdout(desk: Desk, form: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """`-o -` is as if no file were named, in every format: the document comes out, and no file of that name is made."""
+    desk.fill()
+    monkeypatch.chdir(desk.path.parent)
+    shown = desk("session", "export", "s-1", *form)
+    assert shown.code == 0
+    assert desk("session", "export", "s-1", *form, "-o", "-") == shown
+    assert desk("session", "export", "s-1", "--format", "html", "--json", "-o", "-").code == 2
+    assert not Path("-").exists()
+
+
 def test_a_file_that_cannot_be_written_is_told(desk: Desk) -> None:
     """The reason of the system is told, with code 1."""
     desk.fill()

@@ -32,6 +32,7 @@ from gotato_testkit import EchoModel, ManualClock, Raise, ScriptedModel, Step, c
 from ..kernel.laws import assert_laws
 from ..kernel.stage import Stage
 from .fake_summarizers import FakeSummarizer, answer, user
+from .metered import Metered
 
 LONG = "word " * 50
 SMALL = CompactPolicy(ceiling=300, floor=100)
@@ -111,7 +112,8 @@ def test_usage_and_what_came_since() -> None:
 def test_usage_far_above_the_estimate_keeps_less() -> None:
     """Where there are many more real tokens than estimated ones, the estimate of what may stay is scaled."""
     policy = CompactPolicy(ceiling=5000, floor=2500)
-    transcript = talk(10, Usage(11_000, 0))
+    asked, said = UserMessage("Hi.", id="u"), AssistantMessage("Hi.", usage=Usage(50, 10), id="a")  # 5 by an estimate
+    transcript = MemoryTranscript([asked, said, *talk(10, Usage(11_000, 0)).messages])
     AutoCompact(policy, FakeSummarizer()).before_turn(view_of(transcript))
     assert 100 < estimate_tokens(transcript.messages) < 300
 
@@ -221,15 +223,13 @@ class TestBreaker:
         assert len(summarizer.asked) == 2
 
     def test_compactions_of_no_use(self) -> None:
-        """Compacting at each turn without coming under the ceiling ends as failures do: overhead is not cut."""
-        clock, summarizer = ManualClock(), FakeSummarizer()
-        agent = Agent(
-            ScriptedModel([say(LONG, usage=Usage(100_000, 10)) for _ in range(20)]),
-            transcript=talk(2), clock=clock, extensions=[AutoCompact(SMALL, summarizer)],
-        )  # fmt: skip
+        """Compacting at each turn without coming under the ceiling ends as failures do: the summaries are too long."""
+        clock, summarizer, model = ManualClock(), FakeSummarizer(*["sum " * 60] * 12), Metered(200)
+        agent = Agent(model, clock=clock, extensions=[AutoCompact(SMALL, summarizer)])
         for _ in range(12):
             agent.run(LONG)
         assert len(summarizer.asked) == 3
+        assert min(model.sizes[1:]) > SMALL.ceiling
 
     def test_an_overflow_is_always_tried(self) -> None:
         """A refused request is the run's last chance: it is compacted although nothing was tried at the turn before."""

@@ -41,11 +41,11 @@ def work() -> str:
 
 
 def talking(*steps: Step, policy: CompactPolicy = ROOMY, summarizer: Any = None, **options: Any) -> Stage:
-    """A stage with two answers behind it, and a summarizer."""
+    """A stage with two answers behind it, and a summarizer. By the first one, a request is little but messages."""
     extensions = [AutoCompact(policy, summarizer or FakeSummarizer())]
     options.setdefault("extensions", extensions)
-    stage = Stage(say(f"One {LONG}"), say(f"Two {LONG}"), *steps, tools=[work], clock=ManualClock(),
-                  retry=RetryPolicy(jitter=0), **options)  # fmt: skip
+    first, second = say(f"One {LONG}", usage=Usage(70, 70)), say(f"Two {LONG}")
+    stage = Stage(first, second, *steps, tools=[work], clock=ManualClock(), retry=RetryPolicy(jitter=0), **options)
     assert stage.run(f"first {LONG}").ok
     assert stage.run(f"second {LONG}").ok
     return stage

@@ -123,9 +123,9 @@ def test_too_large_to_be_cured() -> None:
     with pytest.raises(ContextOverflow) as raised:
         compact(transcript, summarizer, keep_tokens=0, overhead=200, ceiling=1000)
     assert str(raised.value) == (
-        "no summary can bring the context under 1000 tokens: what is sent beside these messages (instructions, tools, "
-        "a new message) takes 200, the 1 message(s) that have to stay take 5006, the largest of them (messages[3], "
-        "assistant) 5006"
+        "no summary can bring the context under 1000 tokens: what is sent beside these messages (instructions, "
+        "sections, tools, a new message) takes 200, the 1 message(s) that have to stay take 5006, the largest of "
+        "them (messages[3], assistant) 5006"
     )
     assert raised.value.details == {"ceiling": 1000, "overhead": 200, "kept": 5006, "largest": 5006}
     assert summarizer.asked == []
