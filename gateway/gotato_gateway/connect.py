@@ -41,7 +41,8 @@ def connect(
 
     `base_url` replaces the provider's own; `options` are those of the adapter that speaks its dialect; both win over
     what is configured. A key left out comes from the provider's usual variable; where the provider needs one and there
-    is none, that is `InvalidArgument`.
+    is none, that is `InvalidArgument`, and so is an empty key. With a `base_url` of your own either means that no
+    credential is sent.
     """
     if base_url is not None:
         options["base_url"] = base_url
@@ -66,6 +67,9 @@ def _adapter(model: object, options: Mapping[str, Any]) -> Adapter:
     _check_options(options)
     given, key = options.get("base_url"), options.get("api_key")
     base_url = None if given is None else checked_base_url("connect", given)
+    if base_url is None and provider.key_variable and isinstance(key, str) and not key.strip():
+        text = f"api_key is empty; pass a key for {provider.name}, or base_url for a server that takes none"
+        raise InvalidArgument(f"connect: {text}")
     if key is None and (base_url is None or not is_known(base_url)):
         key = key_from_environment("connect", provider)
         if base_url is None and provider.key_variable and not key:

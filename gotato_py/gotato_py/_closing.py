@@ -16,6 +16,7 @@ from ._ledger import Ledger
 from ._mapping import EMPTY
 from ._run import Run, store_failure
 from ._value import unchecked
+from ._waiting import left_waiting
 from .errors import Cancelled, ErrorCode, GotatoError, LimitExceeded
 from .events import (
     AgentEnd,
@@ -202,7 +203,10 @@ def close_run(run: Run, release: Callable[[Run, Event | None], None]) -> None:
         known = {message.id for message in run.committed}
         run.undelivered = tuple(message for message in queued if message.id not in known)
     run.ended_at = run.setup.monotonic()
-    _store_record(run)
+    if not run.displaced:
+        _store_record(run)
+        if run.hold is not None:
+            run.hold.let_go()
     last: Event | None = None
     listening = run.listening  # once: a subscriber may come at any moment; `release` tells him
     try:
@@ -217,14 +221,22 @@ def close_run(run: Run, release: Callable[[Run, Event | None], None]) -> None:
 
 
 def _close_open(run: Run) -> None:
-    """Closes what the run has left open in the transcript, and among its workers."""
+    """Closes what the run has left open in the transcript, and among its workers. One that has not begun has committed
+    nothing, and what is open is another's."""
+    writes = run.begun and not run.displaced
     try:
-        run.reconcile()  # before more is committed behind a message that an interrupt has kept from the list
+        if writes:
+            run.reconcile()  # before more is committed behind a message that an interrupt has kept from the list
         _release_crew(run)
-        if run.listening and run.interrupted:
-            _tell_rest(run)
-        _close_answer(run)
-        close_calls(run, run.error)
+        if writes:
+            if run.listening and run.interrupted:
+                _tell_rest(run)
+            _close_answer(run)
+            close_calls(run, run.error)
+            if run.leaves_open:
+                run.waiting = left_waiting(run)
+        elif run.answer is not None:
+            run.answer.close_stream(run.setup.interrupts)
     except run.setup.interrupts:
         raise
     except Exception as error:  # a transcript may raise anything; the run then failed

@@ -8,6 +8,7 @@ from typing import Any
 from ._bounds import check_user_message
 from ._fields import wrong
 from ._final import is_taken, reread
+from ._hold import new_hold
 from ._hooks import REJECTED
 from ._inbox import CONTROL
 from ._ledger import Ledger
@@ -113,9 +114,10 @@ def open_transcript(run: Run, known: Ledger | None) -> None:
         run.compactions = count_compactions(run)
         _check_history(run.ledger.history)
         _decide_opening(run, messages)
+        run.hold = new_hold(run.id, run.started_time, run.generator)
         begin_run = getattr(transcript, "begin_run", None)
         if begin_run is not None:
-            begin_run(run.id)
+            begin_run(run.hold)
     except run.setup.interrupts:
         raise
     except Exception as error:
@@ -165,8 +167,10 @@ def _redeliver(run: Run, messages: Sequence[Message], at: int, *, waits: bool) -
         return
     passed_over = any(_opens_a_run(later) for later in messages[at + 1 :])
     if (passed_over and not waits) or (found is not None and waits):
-        left = "left without an answer" if found is None else "answered with something else than output"
-        text = f"message was delivered before and {left}, and the conversation has gone on since"
+        left = (
+            "no answer to it is left in messages" if found is None else "was answered with something else than output"
+        )
+        text = f"message was delivered before, {left}, and the conversation has gone on since"
         raise InvalidState(text, operation="Agent.run")
 
 
@@ -245,7 +249,7 @@ def result_of(run: Run) -> RunResult[Any]:
         run.error,
         run.stopped_by,
         tuple(run.committed),
-        to_show(run.waiting) if run.leaves_open else (),
+        to_show(run),
         run.undelivered,
         structured=None if read is None else read.value,
         lacks_output=run.output is not None and read is None,

@@ -14,6 +14,7 @@ from ._abandoned import Abandoned
 from ._announcer import Announcer
 from ._answer import Answer
 from ._crew import Crew
+from ._hold import Hold
 from ._inbox import Inbox
 from ._ledger import Ledger
 from ._setup import Setup
@@ -54,12 +55,12 @@ class Run:
 
     __slots__ = (
         "abandoned", "announcer", "answer", "answers", "asked", "begun", "charged", "committed", "compactions", "crew",
-        "cut", "deps", "ended", "ended_at", "error", "executing", "failure", "follow_late", "generator", "given_up",
-        "hasher", "id", "inbox", "interrupted", "last_before", "leaves_open", "ledger", "listening", "message",
-        "model_s", "opening", "options", "outbox", "output", "over", "pid", "recorded", "redelivered", "repeats",
-        "resumed", "scope", "settling", "setup", "started_at", "started_time", "status", "stop_reason", "stopped_by",
-        "superseded", "thread", "tool_calls", "tool_s", "toolset", "turn", "turn_mark", "turn_started", "turn_usage",
-        "undelivered", "unsaved", "usage", "vetoes", "waiting",
+        "cut", "deps", "displaced", "ended", "ended_at", "error", "executing", "failure", "follow_late", "generator",
+        "given_up", "hasher", "hold", "id", "inbox", "interrupted", "last_before", "leaves_open", "ledger", "listening",
+        "message", "model_s", "opening", "options", "outbox", "output", "over", "pid", "recorded", "redelivered",
+        "repeats", "resumed", "scope", "settling", "setup", "started_at", "started_time", "status", "stop_reason",
+        "stopped_by", "superseded", "thread", "tool_calls", "tool_s", "toolset", "turn", "turn_mark", "turn_started",
+        "turn_usage", "undelivered", "unsaved", "usage", "vetoes", "waiting",
     )  # fmt: skip
 
     def __init__(
@@ -113,6 +114,7 @@ class Run:
         self.asked: Asked | None = None  # what the tool sources gave
         self.generator: ref[GeneratorType[Event, None, None]] | None = None
         self.hasher: PrefixHasher | None = None
+        self.hold: Hold | None = None  # on the transcript, from when that was asked to begin the run
         self.message: AssistantMessage | None = None
         self.resumed: AssistantMessage | None = None  # whose calls had waited
         self.answer: Answer | None = None
@@ -142,6 +144,7 @@ class Run:
         self.ended: bool = False
         self.recorded: bool = False
         self.interrupted: bool = False
+        self.displaced: bool = False  # whether the transcript is none of its business: another run has taken it since
 
     def is_abandoned(self) -> bool:
         """Whether nothing will ever go on with this run."""

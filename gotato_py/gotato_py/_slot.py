@@ -169,9 +169,19 @@ class Slot:
             self._repairer = get_ident()
             if self._held.get("run") is run:
                 run.interrupted = True
-                close_run(run, self.release)
+                self._close(run)
             self._repairer = 0
         return True
+
+    def _close(self, run: Run) -> None:
+        """Closes a run that was left behind; in its transcript only if no other run has taken that over."""
+        hold = run.hold
+        try:
+            run.displaced = hold is None or not hold.reclaim()
+            close_run(run, self.release)
+        finally:
+            if hold is not None:
+                hold.give_back()
 
     def _is_inside(self, run: Run) -> bool:
         """Whether the run would have to go on in the calling thread, or below it."""

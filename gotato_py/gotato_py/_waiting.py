@@ -101,9 +101,24 @@ def question(run: Run, call: ToolCall, key: str, arguments: Mapping[str, object]
     return WaitingCall(key, call.id, call.name, FrozenMapping(_copied(arguments)), asked.question, expires_at)
 
 
-def to_show(records: Mapping[str, WaitingCall]) -> tuple[WaitingCall, ...]:
-    """Those that nobody has answered, with arguments of their own: what is done to them for showing is not run."""
-    return tuple([replace(each, arguments=FrozenMapping(_copied(each.arguments))) for each in undecided(records)])
+def to_show(run: Run) -> tuple[WaitingCall, ...]:
+    """What waits when a run has ended, with arguments of their own: what is done to them for showing is not run.
+
+    A run that waits shows those that nobody has answered. Any other that left calls open ended before it could go on
+    with them, and shows those too whose answer is kept: nothing else says that they are open.
+    """
+    if not run.leaves_open:
+        return ()
+    shown = undecided(run.waiting) if run.status is RunStatus.WAITING else run.waiting.values()
+    return tuple([replace(each, arguments=FrozenMapping(_copied(each.arguments))) for each in shown])
+
+
+def left_waiting(run: Run) -> dict[str, WaitingCall]:
+    """The records of the calls that an ended run leaves open, as the transcript has them: answered if that is kept."""
+    transcript = run.setup.transcript
+    records = open_records(transcript.waiting, run.ledger.history.open_calls)
+    started = transcript.started if records else ()
+    return {key: record for key, record in records.items() if key not in started}
 
 
 def _copied(given: Any) -> Any:  # Any: JSON data

@@ -51,6 +51,10 @@ class RunResult(Generic[T_co]):
     `message` is the last answer of this run, `new_messages` all that it committed, `error` why it did not complete,
     `stopped_by` the reason an extension gave, `waiting` the calls that wait for a person, `undelivered` the messages
     that came too late.
+
+    Where `status` is waiting, `waiting` holds those that nobody has answered. A run that ended otherwise, before it
+    could go on with what waits, left all of it open: then `waiting` holds the calls that were answered, too, each with
+    the `decision` that is kept. `run()` goes on with those; a call without one still needs its answer.
     """
 
     run_id: str

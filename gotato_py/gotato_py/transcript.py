@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, ClassVar, Protocol, Self, TypeVar, overload
+from typing import Any, ClassVar, Protocol, Self, TypeVar, cast, overload
 
 from ._fields import wrong
 from ._guards import is_array, is_mapping
+from ._hold import Holds, take
 from ._plain import plain_json
 from ._value import replace
 from .compaction import compacted
@@ -98,8 +99,9 @@ def _key_at(data: object, path: str) -> str:
 class Transcript(Protocol):
     """What happened, in order. An agent is the only writer while it runs.
 
-    Optional members, read with a default: `replace(compaction) -> bool`, `compactions`, `begin_run(run_id)` (may raise
-    `Busy`) and `end_run(record)`.
+    Optional members, read with a default: `replace(compaction) -> bool`, `compactions`, `begin_run(run_id)`, which
+    raises `Busy` and changes nothing while another run has it, and `end_run(record)`, by which that run lets it go.
+    Without those two, nothing keeps two agents from writing between each other's calls and results.
     """
 
     @property
@@ -132,12 +134,16 @@ class Transcript(Protocol):
 
 
 class MemoryTranscript:
-    """A transcript in memory, the default. One thread writes; any thread may read.
+    """A transcript in memory, the default. One run at a time has it, whichever agent's; any thread may read.
+
+    A second run gets `Busy` at once, be it from another thread or from a tool of the first. A run that was left behind
+    (its stream dropped, or an interrupt where it could not be closed) holds up nobody: the next run, of any agent,
+    takes its place; so does one in a forked child. Copies, pickled ones and those by `to_dict`, are nobody's.
 
     `started` holds the keys of the open batch: once the next user or assistant message is there, they are history.
     """
 
-    __slots__ = ("__weakref__", "_compactions", "_list", "_started", "_waiting")
+    __slots__ = ("__weakref__", "_compactions", "_holds", "_list", "_started", "_waiting")
 
     def __init__(self, messages: Sequence[Message] = ()) -> None:
         if isinstance(messages, str) or not isinstance(messages, Sequence):
@@ -146,6 +152,7 @@ class MemoryTranscript:
         self._started: set[str] = set()
         self._waiting: tuple[WaitingCall, ...] = ()
         self._compactions: tuple[Compaction, ...] = ()
+        self._holds: Holds = {}
         for index, message in enumerate(messages):
             if not isinstance(message, MESSAGE_TYPES):
                 raise wrong(f"MemoryTranscript.messages[{index}]", "a message", message)
@@ -181,6 +188,10 @@ class MemoryTranscript:
         if self._compactions:
             written["compactions"] = _write("compactions", self._compactions, record_to_dict)
         return written
+
+    def __getstate__(self) -> tuple[object, dict[str, object]]:
+        own, slots = cast("tuple[object, dict[str, object]]", super().__getstate__())
+        return own, {**slots, "_holds": {}}
 
     def __repr__(self) -> str:
         return f"MemoryTranscript({len(self._list)} messages)"
@@ -243,7 +254,12 @@ class MemoryTranscript:
         return True
 
     def begin_run(self, run_id: str) -> None:
-        """Nothing to do: one agent has this transcript."""
+        """Takes the transcript for a run. Raises `Busy`, which names the run that has it, while another one does."""
+        take(self._holds, run_id, "MemoryTranscript.begin_run")
 
     def end_run(self, record: RunRecord) -> None:
-        """Nothing to do: the result has it all, and a record of every run would only grow."""
+        """Lets the transcript go, if that run has it. Nothing is kept of it: the result has it all, and a record of
+        every run would only grow."""
+        holder = self._holds.get("run")
+        if holder is not None and holder.generator is None and holder == record.run_id:
+            holder.let_go()  # an agent lets go of its own hold itself: two agents may give their runs the same id

@@ -296,5 +296,5 @@ def assert_waiting(world: World, result: RunResult[Any]) -> None:
         assert list(result.waiting) == undecided != []
         assert world.agent.status in ("waiting", "closed")
     elif opened and not world.store_failed:  # it ended before it could go on with them, or had nothing to do with them
-        assert list(result.waiting) in ([], undecided)
+        assert list(result.waiting) == [call for call in world.kept.waiting if call.key in opened]
         assert not {message.id for message in result.new_messages} & {opened[0].rpartition(":")[0]}

@@ -134,7 +134,7 @@ class TestC57WhoGoesOnInstead:
         assert stage.run(first).text == "Hi."
         waiting = stage.run()
         again = stage.run(first)
-        assert (again.status, again.text, again.waiting) == (RunStatus.COMPLETED, "Hi.", ())
+        assert (again.status, again.text, again.waiting) == (RunStatus.COMPLETED, "Hi.", waiting.waiting)
         with pytest.raises(InvalidState, match="output"):
             stage.run(first, output=int)
         assert stage.agent.status == "waiting"
