@@ -22,7 +22,7 @@ from .steps import killed_at
 from .stores import STORES, MakeStore
 
 ID = "s-1"
-STRIDE = by_profile(dev=31, ci=11, nightly=1)
+STRIDE = by_profile(dev=47, ci=23, nightly=1)
 """Every how many lines a process is killed."""
 
 View = dict[str, tuple[list[str], dict[str, object], dict[str, str], list[str]]]
@@ -143,11 +143,12 @@ def test_a_deed_that_is_killed_is_done_again(kind: str, deed: Deed, tmp_path: Pa
 @pytest.mark.parametrize("kind", ["file", "sqlite"])
 def test_a_takeover_that_is_killed_loses_nothing(kind: str, tmp_path: Path) -> None:
     """Whoever has the session then, what its owner was told is kept is there, and another can take it over."""
-    make = STORES[kind](tmp_path)
-    done(make, fill)
-    kept = list(view(make)[ID][0])
+    (tmp_path / "before").mkdir()
+    done(STORES[kind](tmp_path / "before"), fill)
+    filled = view(STORES[kind](tmp_path / "before"))[ID][0]
     line, more = 1, True
     while more:
+        make, kept = STORES[kind](shutil.copytree(tmp_path / "before", tmp_path / str(line))), list(filled)
         with closing(make()) as store:
             owner = store.open(ID)
             try:
@@ -159,6 +160,7 @@ def test_a_takeover_that_is_killed_loses_nothing(kind: str, tmp_path: Path) -> N
                 owner.close()
         with closing(make()) as store, store.open(ID, steal=True) as session:
             assert [message.id for message in session.history] == kept, line
+        shutil.rmtree(tmp_path / str(line))
         line += STRIDE
     assert line > 3 * STRIDE, "a takeover has lines"
 
