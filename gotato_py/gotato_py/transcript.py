@@ -149,7 +149,7 @@ class MemoryTranscript:
         if isinstance(messages, str) or not isinstance(messages, Sequence):
             raise wrong("MemoryTranscript.messages", "a sequence of messages", messages)
         self._list: list[Message] = []
-        self._started: set[str] = set()
+        self._started: set[str] | None = None  # a set costs more than all else here, and few transcripts need it
         self._waiting: tuple[WaitingCall, ...] = ()
         self._compactions: tuple[Compaction, ...] = ()
         self._holds: Holds = {}
@@ -170,7 +170,7 @@ class MemoryTranscript:
         if "messages" not in data:
             raise InvalidArgument("messages is missing; a transcript's own to_dict writes it")
         made = cls(_read(data, "messages", message_at))
-        made._started = set(_read(data, "started", _key_at))
+        made._started = set(_read(data, "started", _key_at)) or None
         made._waiting = tuple(_read(data, "waiting", waiting_call_at))
         made._compactions = tuple(_read(data, "compactions", compaction_at))
         return made
@@ -205,7 +205,7 @@ class MemoryTranscript:
     @property
     def started(self) -> Collection[str]:
         """The keys of the calls of the open batch that were started."""
-        return frozenset(self._started)
+        return frozenset(self._started or ())
 
     @property
     def waiting(self) -> tuple[WaitingCall, ...]:
@@ -225,15 +225,17 @@ class MemoryTranscript:
         self._list.append(kept)
         if type(kept) is not ToolMessage:
             self._waiting = ()
-            if self._started:
-                self._started = set()
+            self._started = None
         return kept
 
     def mark_started(self, key: str) -> None:
         """Remembers that the call's tool is about to run."""
         if not isinstance(key, str):
             raise wrong("MemoryTranscript.mark_started: key", "a str", key)
-        self._started.add(key)
+        if self._started is None:
+            self._started = {key}
+        else:
+            self._started.add(key)
 
     def mark_waiting(self, calls: Sequence[WaitingCall]) -> None:
         """Remembers all calls that wait in the batch at the tail."""
