@@ -21,9 +21,7 @@ class Load:
 
     def __init__(self) -> None:
         self._growth = Growth()
-        self._reported: int | None = (
-            None  # tokens of the last request that was counted by its provider, with its answer
-        )
+        self._reported: int | None = None  # tokens of the last request that its provider counted, with its answer
         self._behind = 0  # of the messages behind that answer
         self.estimated = 0  # of all messages
         self.request = 0  # of that last request alone, as reported; 0 where none was
