@@ -134,7 +134,7 @@ class Announcer:
             self.last_told = event.message.id
         try:
             # On one line: nothing comes between taking an observer and calling it, neither a signal nor a tracer.
-            for observe in rest: observe(event)  # fmt: skip  # noqa: E701
+            for observe in rest: observe(event)  # fmt: skip  # noqa: E701  # as the comment says
         except BaseException as raised:
             self._go_on_after(raised, event, hooks, listeners, rest)
         else:

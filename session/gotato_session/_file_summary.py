@@ -20,7 +20,7 @@ _BLOCK = 4096
 
 
 def summaries(folder: Path, form: Format) -> Iterator[SessionSummary]:
-    """Those of all sessions in the folder, changed last first; what is unreadable or no session is left out."""
+    """Those of all sessions in the folder, in any order; what is unreadable or no session is left out."""
     found: list[SessionSummary] = []
     try:
         with os.scandir(folder) as entries:
@@ -33,7 +33,6 @@ def summaries(folder: Path, form: Format) -> Iterator[SessionSummary]:
             summary = _summary(f"{folder}/{name}", id, form)
             if summary is not None:
                 found.append(summary)
-    found.sort(key=lambda each: (-each.updated_at, each.id))
     return iter(found)
 
 

@@ -73,7 +73,7 @@ def test_the_newest_come_first(tmp_path: Path) -> None:
     """The order is that of the last changes, then that of the ids."""
     for id, seq in [("b", 2), ("c", 3), ("a", 2), ("d", 1)]:
         store = made(tmp_path, id, *[[message(each)] for each in range(1, seq + 1)])
-    assert [each.id for each in store.summaries()] == ["c", "a", "b", "d"]
+    assert [each.id for each in store.list()] == ["c", "a", "b", "d"]
 
 
 @pytest.mark.parametrize("length", [10, 3000, 4000, 4096, 5000, 20_000, 100_000])
