@@ -8,6 +8,7 @@ from ._answer import Answer
 from ._attempt import attempt, check_silence, delay_before_next, silence_is_answer
 from ._event import ErrorInfo, LazyHash, error_info
 from ._hooks import on_overflow
+from ._overflow import still_too_large
 from ._requests import Draft, draft_request, lay_out_draft
 from ._run import Ending, Run
 from ._text import well_formed
@@ -44,7 +45,9 @@ def ask(run: Run, *, wrap_up: bool = False) -> Generator[Event, None, Answer | N
         try:
             yield from _attempt(run, request, answer)
         except ContextOverflow as error:
-            if overflowed or not on_overflow(run, error):
+            if overflowed:
+                raise still_too_large(error, number, request) from error.cause
+            if not on_overflow(run, error):
                 raise
             overflowed = True
             _take_back(run, number, 0.0, error)

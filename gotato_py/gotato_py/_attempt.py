@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from math import inf
-from typing import Any
+from typing import Any, TypeVar
 
 from ._answer import Answer
 from .errors import Cancelled, DeadlineExceeded, EmptyResponse, GotatoError
@@ -14,6 +14,8 @@ from .model_errors import ConnectionFailed, ModelError, ModelProtocolError
 from .parts import StopReason
 from .retry import RetryPolicy
 from .scope import Scope
+
+E = TypeVar("E", bound=ModelError)
 
 
 def attempt(
@@ -89,7 +91,7 @@ def delay_before_next(policy: RetryPolicy, number: int, error: ModelError, scope
     scope.check()
     delay = policy.delay(number, error)
     if delay is None:
-        raise error if number == 1 else _counted(error, number)
+        raise error if number == 1 else counted(error, number)
     left = scope.remaining()
     if left is not None and delay >= left:
         scope.check()  # a cancel that came just now has left no time either
@@ -101,11 +103,12 @@ def delay_before_next(policy: RetryPolicy, number: int, error: ModelError, scope
     return delay
 
 
-def _counted(error: ModelError, number: int) -> ModelError:
-    """The error with the number of attempts in its text. A copy: a model may raise one object again and again."""
+def counted(error: E, number: int, more: str = "") -> E:
+    """The error with the number of attempts in its text, and `more`. A copy: a model may raise one object again and
+    again."""
     made = type(error).__new__(type(error), *error.args)
     made.__dict__.update(error.__dict__)
-    made.message = f"{error} (after {number} attempts)"
+    made.message = f"{error} (after {number} attempts){more}"
     made.args = (made.message,)
     made.cause, made.__cause__ = error.cause, error.__cause__
     return made.with_traceback(error.__traceback__)

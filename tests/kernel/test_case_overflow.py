@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -25,6 +26,7 @@ from gotato_py import (
     TurnView,
     Usage,
     UserMessage,
+    tool,
 )
 from gotato_testkit import ManualClock, Raise, call, say
 
@@ -146,6 +148,33 @@ class TestC44NotCured:
         assert raised.value.code is ErrorCode.CONTEXT_OVERFLOW
         assert stage.history == ["U Summary.", "U do it"]
         assert_laws(stage)
+
+    def test_c44_what_is_too_big_is_told(self) -> None:
+        """The error of a second overflow says how much of the request is what, and quotes nothing of it."""
+        told = {"limit": 100}
+        again = Raise(ContextOverflow("the context is full", status=400, details=told))
+        stage = overflowing(FULL, again, instructions="Zürich" * 100)
+        spec = tool(work).spec
+        error = stage.run("naïve").error
+        assert isinstance(error, ContextOverflow)
+        sizes = {"instructions": 700, "messages": len("Summary.naïve") + 1, "largest_message": len("Summary.")}
+        assert error.details == {**told, **sizes, "tools": error.details["tools"]}
+        assert error.details["tools"] == len(json.dumps([[spec.name, spec.description, dict(spec.input_schema)]]))
+        assert (error.status, error.cause) == (400, None)
+        assert str(error) == (
+            "the context is full (after 2 attempts); room was made, and it still has 700 bytes of instructions,"
+            f" {error.details['tools']} of tools and 14 in 2 message(s), the largest 8"
+        )
+        assert isinstance(again.error, ContextOverflow)
+        assert again.error.details == told
+        assert_laws(stage)
+
+    def test_c44_without_tools(self) -> None:
+        """A request without tools has no bytes of them."""
+        stage = Stage(FULL, FULL, clock=ManualClock(), extensions=[Hooks(on_overflow=lambda view, error: True)])
+        error = stage.run().error
+        assert error is not None
+        assert error.details == {"instructions": 0, "tools": 0, "messages": 5, "largest_message": 5}
 
     @pytest.mark.parametrize("cure", [None, lambda view, error: False], ids=["nobody", "no cure"])
     def test_c44_at_once(self, cure: Any) -> None:

@@ -87,6 +87,7 @@ def test_c44_again_overflow() -> None:
     assert raised.value.code is ErrorCode.CONTEXT_OVERFLOW
     assert stage.history[0] == "U Summary 1."
     assert stage.history[-1] == "U third"
+    assert "the context is full (after 2 attempts); room was made, and it still has" in str(result.error)
     assert_laws(stage)
 
 

@@ -96,7 +96,7 @@ BREACHES: list[tuple[Callable[[], Good], list[str]]] = [
 class Suite(ModelContract):
     """The suite for one of the models above, which count what they send and keep open."""
 
-    patience = 0.2
+    patience = 1.0
 
     def __init__(self, model: Callable[[], Good], **told: Any) -> None:
         self.model = model

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import wraps
 from threading import Thread
+from time import monotonic
 from typing import Generic, TypeVar
 from unittest import SkipTest
 
@@ -134,7 +135,7 @@ class Suite:
     def together(
         self, calls: Iterable[Callable[[], T]], *, meanwhile: Callable[[], object] | None = None
     ) -> list[Ended[T]]:
-        """Runs calls at the same time, each on a thread of its own."""
+        """Runs calls at the same time, each on a thread of its own, and waits for `patience` seconds in all."""
         outcomes: list[Ended[T]] = []
         threads: list[Thread] = []
         for call in calls:
@@ -144,8 +145,9 @@ class Suite:
             thread.start()
         if meanwhile is not None:
             meanwhile()
+        end = monotonic() + self.patience
         for thread in threads:
-            thread.join(self.patience)
+            thread.join(max(0.0, end - monotonic()))
         return outcomes
 
 
