@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ._hooks import consult, wrong_return
+from ._mapping import copied
 from ._run import Run
 from ._value import of_defaults
 from .decisions import Allow, Ask, Block
@@ -21,7 +22,7 @@ def gate(run: Run, use: ToolContext[object]) -> Allow | Ask | Block:
     verdict = _ALLOW
     for hook in run.setup.points.before_tool:
         try:
-            decided = consult(run, hook, (use,), _decision, _ALLOW)
+            decided = consult(run, hook, (_apart(use),), _decision, _ALLOW)
         except ExtensionFailure:
             return Block(f"{hook.extension.name} failed")
         if isinstance(decided, Block):
@@ -31,6 +32,17 @@ def gate(run: Run, use: ToolContext[object]) -> Allow | Ask | Block:
     if run.scope.cancelled:
         run.scope.check()
     return verdict
+
+
+def _apart(use: ToolContext[object]) -> ToolContext[object]:
+    """The call with arguments of its own: what a gate does to a list in them is not run."""
+    arguments = use.keywords()
+    if not any(isinstance(each, dict | list) for each in arguments.values()):
+        return use
+    return ToolContext.for_call(
+        use.name, copied(arguments), use.run_id, use.turn, use.call_id, use.key, use.index, use.effect, use.scope,
+        use.deps, use.progress, use.charge,
+    )  # fmt: skip
 
 
 def _bounded(run: Run, reason: str, shown: ToolResult | tuple[Part, ...]) -> Block:

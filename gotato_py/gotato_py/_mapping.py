@@ -1,10 +1,11 @@
-"""A read-only mapping that pickles, compares and serialises like the dict it is."""
+"""JSON data that nobody else changes: a read-only mapping that is a dict, and copies."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
+from ._guards import is_array, is_mapping
 from ._hashing import hash_of
 
 
@@ -48,3 +49,10 @@ class FrozenMapping(dict[str, object]):
 
 
 EMPTY = FrozenMapping()
+
+
+def copied(given: Any) -> Any:  # Any: JSON data
+    """The same data, in mappings and lists of its own."""
+    if is_mapping(given):
+        return {name: copied(each) for name, each in given.items()}
+    return [copied(each) for each in given] if is_array(given) else given

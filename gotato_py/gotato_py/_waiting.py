@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import inf
-from typing import Any
 
-from ._guards import is_array, is_mapping
-from ._mapping import FrozenMapping
+from ._guards import is_mapping
+from ._mapping import FrozenMapping, copied
 from ._run import Ending, Run, store_failure
 from ._value import replace
 from .checks import RequestHistory
@@ -98,7 +97,7 @@ def question(run: Run, call: ToolCall, key: str, arguments: Mapping[str, object]
     """The record of a call that a gate wants a person to decide."""
     seconds = asked.expires_in
     expires_at = None if seconds is None or seconds == inf else run.setup.time() + seconds
-    return WaitingCall(key, call.id, call.name, FrozenMapping(_copied(arguments)), asked.question, expires_at)
+    return WaitingCall(key, call.id, call.name, FrozenMapping(copied(arguments)), asked.question, expires_at)
 
 
 def to_show(run: Run) -> tuple[WaitingCall, ...]:
@@ -110,7 +109,7 @@ def to_show(run: Run) -> tuple[WaitingCall, ...]:
     if not run.leaves_open:
         return ()
     shown = undecided(run.waiting) if run.status is RunStatus.WAITING else run.waiting.values()
-    return tuple([replace(each, arguments=FrozenMapping(_copied(each.arguments))) for each in shown])
+    return tuple([replace(each, arguments=FrozenMapping(copied(each.arguments))) for each in shown])
 
 
 def left_waiting(run: Run) -> dict[str, WaitingCall]:
@@ -119,12 +118,6 @@ def left_waiting(run: Run) -> dict[str, WaitingCall]:
     records = open_records(transcript.waiting, run.ledger.history.open_calls)
     started = transcript.started if records else ()
     return {key: record for key, record in records.items() if key not in started}
-
-
-def _copied(given: Any) -> Any:  # Any: JSON data
-    if is_mapping(given):
-        return {name: _copied(each) for name, each in given.items()}
-    return [_copied(each) for each in given] if is_array(given) else given
 
 
 def record_answers(run: Run) -> None:

@@ -24,6 +24,7 @@ from gotato_py import (
     ToolResult,
     ToolResultStatus,
     Usage,
+    tool,
 )
 from gotato_testkit import call, say
 
@@ -195,6 +196,28 @@ class TestC36WhatAGateDecides:
         stage.run()
         assert asked == [("send", 1), ("send", 2), ("add", 1), ("add", 2)]
         assert [message.result.error for message in stage.results] == ["no", "no"]
+        assert_laws(stage)
+
+    @pytest.mark.parametrize("shown", [[1, [2]], {"to": [1]}], ids=["a list", "an object"])
+    def test_c36_what_a_gate_does_to_arguments_is_not_run(self, shown: Any) -> None:
+        """A gate may take a list in the arguments apart: the next gate and the tool have it whole."""
+        ran: list[Any] = []
+
+        @tool
+        def post(things: Any) -> str:
+            """Posts."""
+            ran.append(things)
+            return "posted"
+
+        def gate(use: ToolContext[Any]) -> Allow:
+            things: Any = use.arguments["things"]
+            assert things == shown
+            things.clear()
+            return Allow()
+
+        stage = Stage(call("post", things=shown), say("Done."), tools=[post], extensions=[Hooks(before_tool=gate)] * 2)
+        assert stage.run().ok
+        assert ran == [shown]
         assert_laws(stage)
 
     def test_c36_asked_when_it_is_their_turn(self) -> None:
