@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import io
+import logging
 import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from gotato_py import GotatoError
+from gotato_py import GotatoError, SessionCorrupt
 
 from ._file_format import Format
 from ._file_lines import is_intact, read_line
@@ -16,11 +17,14 @@ from ._file_names import SUFFIX, is_id
 from .journal import JSONObject
 from .summary import SessionSummary
 
+_LOG = logging.getLogger("gotato_session")
+
 _BLOCK = 4096
 
 
 def summaries(folder: Path, form: Format) -> Iterator[SessionSummary]:
-    """Those of all sessions in the folder, in any order; what is unreadable or no session is left out."""
+    """Those of all sessions in the folder, in any order; what cannot be read, or is no session, is left out with a line
+    in the log."""
     found: list[SessionSummary] = []
     try:
         with os.scandir(folder) as entries:
@@ -40,16 +44,19 @@ def _summary(path: str, id: str, form: Format) -> SessionSummary | None:
     try:
         with io.FileIO(path) as file:
             return _read(file.fileno(), id, form)
-    except (GotatoError, OSError):
+    except FileNotFoundError:
+        return None  # it was deleted meanwhile
+    except (GotatoError, OSError) as error:
+        _LOG.warning("%s is left out of the list: %s", path, error)
         return None
 
 
-def _read(file: int, id: str, form: Format) -> SessionSummary | None:
+def _read(file: int, id: str, form: Format) -> SessionSummary:
     status = os.fstat(file)
     first = _line_at(file, 0)
-    if not is_intact(first):
-        return None
     head = form.read_head(first, id)
+    if not is_intact(first):
+        raise SessionCorrupt(f"session {id!r}: the head, the file's first line, is damaged", line=1)
     last = _last_entry(file, len(first) + 1, status.st_size)
     created = _seconds(head.get("created_at"), status.st_mtime)
     parent = str(head.get("parent_id", ""))

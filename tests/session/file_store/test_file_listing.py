@@ -128,6 +128,28 @@ def test_what_is_no_session_is_left_out(tmp_path: Path) -> None:
     assert contents_of_files(tmp_path) == before
 
 
+def test_what_is_left_out_of_a_list_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A session that a list cannot show is not gone: the log names its file and what is wrong with it."""
+    store, _ = filled(tmp_path, 1)
+    whole = (tmp_path / f"{ID}.jsonl").read_bytes()
+    (tmp_path / "damaged.jsonl").write_bytes(whole.replace(b'"s-1"', b'"damaged"', 1))
+    (tmp_path / "empty.jsonl").write_bytes(b"")
+    (tmp_path / "newer.jsonl").write_bytes(b'{"gotato_session": 99, "id": "newer"}\n')
+    (tmp_path / "renamed.jsonl").write_bytes(whole)
+    assert [each.id for each in store.summaries()] == [ID]
+    said = sorted(record.getMessage() for record in caplog.records)
+    reasons = (
+        "is damaged",
+        "is not the head of a session",
+        "the file is of version 99",
+        "is that of the session 's-1'",
+    )
+    for name, reason, line in zip(("damaged", "empty", "newer", "renamed"), reasons, said, strict=True):
+        assert line.startswith(f"{tmp_path / name}.jsonl is left out of the list: session {name!r}: ")
+        assert reason in line
+    assert {record.name for record in caplog.records} == {"gotato_session"}
+
+
 def contents_of_files(folder: Path) -> dict[str, bytes]:
     """The content of every file there."""
     return {each.name: each.read_bytes() for each in folder.iterdir() if each.is_file()}
