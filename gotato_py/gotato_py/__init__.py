@@ -119,7 +119,7 @@ from .subscription import EventStream
 from .tool_source import ToolSource
 from .tool_spec import ToolEffect, ToolSpec
 from .tools import Pending, Tool, ToolContext
-from .transcript import Compaction, MemoryTranscript, MessageView, RunRecord, Transcript, WaitingCall
+from .transcript import Compaction, MemoryTranscript, MessageView, RunHold, RunRecord, Transcript, WaitingCall
 from .violations import SchemaViolation
 
 __version__ = "0.1.0"
@@ -211,6 +211,7 @@ __all__ = [
     "RunError",
     "RunFailed",
     "RunLimited",
+    "RunHold",
     "RunMetrics",
     "RunRecord",
     "RunResult",

@@ -8,9 +8,10 @@ from functools import partial
 from ._bounds import canonical, count_repeats, limited, no_call_left
 from ._closing import abandon, commit_result, end_execution, refused
 from ._crew import Crew, Job
+from ._cut import bound_text
 from ._gates import gate
 from ._hooks import after_tool
-from ._mapping import EMPTY, FrozenMapping
+from ._mapping import EMPTY, FrozenMapping, apart
 from ._perform import perform
 from ._progress import Progress
 from ._run import Run, store_failure
@@ -37,7 +38,8 @@ def judge(run: Run, call: ToolCall, key: str, index: int) -> Ready | ToolResult 
     """
     record = run.waiting.get(key) if run.waiting else None
     if record is not None and isinstance(record.decision, Deny):
-        return refused(call, key, ToolResultStatus.BLOCKED, record.decision.reason or "a person refused it")
+        reason = bound_text(record.decision.reason, run.setup.bounds.result_bytes)
+        return refused(call, key, ToolResultStatus.BLOCKED, reason or "a person refused it")
     shown = None if record is None else record.arguments
     prepared = run.toolset.prepare(call, run.setup.interrupts, shown)
     if isinstance(prepared, str):
@@ -55,14 +57,15 @@ def judge(run: Run, call: ToolCall, key: str, index: int) -> Ready | ToolResult 
     if run.setup.points.before_tool:
         verdict = gate(run, use)
         if isinstance(verdict, Block):
-            return _blocked(call, key, verdict)
+            return _blocked(run, call, key, verdict)
         if isinstance(verdict, Ask) and record is None:
             return question(run, call, key, arguments, verdict)
     return bound, use, arguments, converted
 
 
-def _blocked(call: ToolCall, key: str, verdict: Block) -> ToolResult:
-    result = refused(call, key, ToolResultStatus.BLOCKED, verdict.reason)
+def _blocked(run: Run, call: ToolCall, key: str, verdict: Block) -> ToolResult:
+    reason = bound_text(verdict.reason, run.setup.bounds.result_bytes)
+    result = refused(call, key, ToolResultStatus.BLOCKED, reason)
     if verdict.result is None:
         return result
     shown = verdict.result
@@ -100,17 +103,18 @@ def begin(run: Run, ready: Ready) -> None:
     run.tool_calls += 1
     run.executing[use.key] = (use.name, run.setup.monotonic())
     if run.listening:
-        run.announcer.emit(ToolExecutionStart, use.key, use.name, use.call_id, FrozenMapping(arguments))
+        run.announcer.emit(ToolExecutionStart, use.key, use.name, use.call_id, FrozenMapping(apart(arguments)))
 
 
 def run_here(run: Run, call: ToolCall, ready: Ready) -> None:
     """Runs the tool in the caller's thread, after `begin`, and commits its result."""
     bound, use, arguments, converted = ready
     setup = run.setup
+    told = canonical(arguments)  # before the tool has them, which may take a list in them apart
     result, exception = perform(bound, use, converted, setup.interrupts, setup.bounds.result_bytes)
     run.unsaved[use.key] = result
     end_execution(run, use.key, result.status, exception)
-    finish(run, use, call.name, canonical(arguments), result)
+    finish(run, use, call.name, told, result)
 
 
 def start_worker(run: Run, call: ToolCall, ready: Ready, timeout: float | None) -> None:

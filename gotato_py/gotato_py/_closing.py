@@ -204,7 +204,7 @@ def close_run(run: Run, release: Callable[[Run, Event | None], None]) -> None:
         run.undelivered = tuple(message for message in queued if message.id not in known)
     run.ended_at = run.setup.monotonic()
     if not run.displaced:
-        _store_record(run)
+        store_record(run)
         if run.hold is not None:
             run.hold.let_go()
     last: Event | None = None
@@ -249,7 +249,7 @@ def _fail(run: Run, error: Exception) -> None:
     run.error = store_failure(error, "could not be closed")
 
 
-def _store_record(run: Run) -> None:
+def store_record(run: Run) -> None:
     """Tells the transcript that the run has ended, where it wants to know."""
     end_run = getattr(run.setup.transcript, "end_run", None)
     if end_run is None or run.recorded:

@@ -43,6 +43,12 @@ def bound_parts(parts: tuple[Part, ...], max_bytes: int | None) -> tuple[Part, .
     return _joined((*head, note, *tail)) if len(fitting) == 1 else (*head, note, *tail)
 
 
+def bound_text(text: str, max_bytes: int | None) -> str:
+    """The text, cut in the same way."""
+    bounded = bound_parts((TextPart(text),), max_bytes)
+    return "".join([part.text for part in bounded if isinstance(part, TextPart)])
+
+
 def _note(left_out: int) -> str:
     return f"\n[... {left_out} bytes left out ...]\n"
 

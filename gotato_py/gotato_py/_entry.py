@@ -6,9 +6,10 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from ._bounds import check_user_message
+from ._closing import store_record
 from ._fields import wrong
 from ._final import is_taken, reread
-from ._hold import new_hold
+from ._hold import RunHold
 from ._hooks import REJECTED
 from ._inbox import CONTROL
 from ._ledger import Ledger
@@ -24,6 +25,7 @@ from .decisions import Decision
 from .errors import InvalidArgument, InvalidState
 from .messages import AssistantMessage, Message, ToolMessage, UserMessage
 from .parts import StopReason
+from .records import WaitingCall
 from .result import RunMetrics, RunResult, RunStatus
 from .scope import Scope, checked_timeout
 
@@ -104,24 +106,58 @@ def open_transcript(run: Run, known: Ledger | None) -> None:
     Raises before anything is changed: `InvalidState` for a history that no provider would take, `InvalidArgument`
     where there is nothing to go on from, what `begin_run` raises (`Busy`).
     """
-    transcript = run.setup.transcript
+    opening, begin_run = run.opening, getattr(run.setup.transcript, "begin_run", None)
     try:
-        messages = transcript.messages
-        if known is not None and known.continues(messages):
-            run.ledger = known
-        run.ledger.catch_up(transcript)
-        run.last_before = run.announcer.last_told = messages[-1].id if messages else ""
-        run.compactions = count_compactions(run)
-        _check_history(run.ledger.history)
-        _decide_opening(run, messages)
-        run.hold = new_hold(run.id, run.started_time, run.generator)
-        begin_run = getattr(transcript, "begin_run", None)
+        seen = _read(run, known, opening)
+        run.hold = RunHold(run.id, run.started_time, run.generator)
         if begin_run is not None:
             begin_run(run.hold)
+            if _standing(run) != seen:  # another run has come and gone since it was read
+                _read_again(run, run.hold, opening)
     except run.setup.interrupts:
         raise
     except Exception as error:
         raise store_failure(error, "could not be read")  # noqa: B904  # it carries its cause
+
+
+_Standing = tuple[int, str, str, Sequence[WaitingCall]]
+"""How many messages there are, the ids of the first and the last, and what waits: what is read changes with these."""
+
+
+def _standing(run: Run) -> _Standing:
+    transcript = run.setup.transcript
+    messages = transcript.messages
+    first, last = (messages[0].id, messages[-1].id) if messages else ("", "")
+    return len(messages), first, last, tuple(transcript.waiting)
+
+
+def _read(run: Run, known: Ledger | None, opening: UserMessage | None) -> _Standing:
+    """Reads what is not known, and decides how the run begins. Returns what it went by."""
+    seen = _standing(run)
+    messages = run.setup.transcript.messages
+    run.ledger = known if known is not None and known.continues(messages) else Ledger()
+    run.ledger.catch_up(run.setup.transcript)
+    run.last_before = run.announcer.last_told = messages[-1].id if messages else ""
+    run.compactions = count_compactions(run)
+    _check_history(run.ledger.history)
+    _decide_opening(run, messages, opening)
+    return seen
+
+
+def _read_again(run: Run, hold: RunHold, opening: UserMessage | None) -> None:
+    """Decides anew, now that nobody else writes. Where the run is refused, the transcript is let go: without a trace,
+    or, where it knows nothing of holds, as by a run that has failed."""
+    if run.output is not None:
+        run.output.forget()
+    try:
+        _read(run, run.ledger, opening)
+    except Exception as error:
+        if hold.is_held():
+            hold.let_go()
+        else:
+            run.status, run.error = RunStatus.FAILED, store_failure(error, "could not be read")
+            store_record(run)
+        raise
 
 
 def _check_history(history: RequestHistory) -> None:
@@ -131,12 +167,12 @@ def _check_history(history: RequestHistory) -> None:
         raise InvalidState(text, operation="Agent.run")
 
 
-def _decide_opening(run: Run, messages: Sequence[Message]) -> None:
+def _decide_opening(run: Run, messages: Sequence[Message], opening: UserMessage | None) -> None:
     """Decides how the run begins: with answers, with a new message, from what is there, or with the answer that is
     there already."""
-    transcript = run.setup.transcript
-    records = open_records(transcript.waiting, run.ledger.history.open_calls)
-    opening = run.opening
+    records = open_records(run.setup.transcript.waiting, run.ledger.history.open_calls)
+    run.opening, run.redelivered, run.superseded = opening, None, frozenset()
+    run.waiting, run.leaves_open = {}, False
     at = position_of(messages, opening.id) if opening is not None and opening.id else None
     if opening is not None and at is None:
         run.superseded, run.waiting, run.leaves_open = frozenset(records), records, bool(records)

@@ -22,7 +22,7 @@ def gate(run: Run, use: ToolContext[object]) -> Allow | Ask | Block:
     verdict = _ALLOW
     for hook in run.setup.points.before_tool:
         try:
-            decided = consult(run, hook, (_apart(use),), _decision, _ALLOW)
+            decided = consult(run, hook, (_shown(use),), _decision, _ALLOW)
         except ExtensionFailure:
             return Block(f"{hook.extension.name} failed")
         if isinstance(decided, Block):
@@ -34,13 +34,10 @@ def gate(run: Run, use: ToolContext[object]) -> Allow | Ask | Block:
     return verdict
 
 
-def _apart(use: ToolContext[object]) -> ToolContext[object]:
-    """The call with arguments of its own: what a gate does to a list in them is not run."""
-    arguments = use.keywords()
-    if not any(isinstance(each, dict | list) for each in arguments.values()):
-        return use
+def _shown(use: ToolContext[object]) -> ToolContext[object]:
+    """The call as a gate sees it: whatever a gate does to what it is shown, the tool is told what was decided on."""
     return ToolContext.for_call(
-        use.name, copied(arguments), use.run_id, use.turn, use.call_id, use.key, use.index, use.effect, use.scope,
+        use.name, copied(use.keywords()), use.run_id, use.turn, use.call_id, use.key, use.index, use.effect, use.scope,
         use.deps, use.progress, use.charge,
     )  # fmt: skip
 

@@ -1,100 +1,120 @@
-"""Which run has a transcript in memory, and who may take it over from a run that was left behind."""
+"""Which run has a transcript, and who may take it over from a run that was left behind."""
 
 from __future__ import annotations
 
 import time
 from types import GeneratorType
-from typing import Any
+from typing import Any, TypeAlias
 from weakref import ref
 
 from ._fields import wrong
 from ._process import process
 from .errors import Busy
 
-Holds = dict[str, "Hold"]
-"""Who has a transcript: at most one hold, at "run"."""
+Going: TypeAlias = "ref[GeneratorType[Any, Any, Any]]"
+"""What a hold goes by: the generator of the run, or of a closing. It is over when that is gone or finished."""
+
+_RUN = "run"
 
 
-class Hold(str):
+class RunHold(str):
     """A run's hold on a transcript: the run's id, and whether the run still goes on. `begin_run` is called with it.
 
-    Taking a transcript and knowing who has it are one atomic step, without a lock that an interrupt or a fork could
-    leave behind. A run is alive while its generator is; the hold of one that is not, and of one of another process,
-    counts for nothing. What is left of such a run goes to one only, told by `claims`: to the run that takes the
-    transcript over, or to the agent that closes what it left behind.
+    For the author of a transcript that lets one run at a time write: keep a dict, empty at first, and call
+    `RunHold.of(run_id).take(that dict, "MyTranscript.begin_run")` in `begin_run`, `RunHold.end(that dict,
+    record.run_id)` in `end_run`. A run that was left behind (its stream was dropped, an interrupt cut it off, its
+    process was forked) holds up nobody. `since` is when the run began, in Unix seconds.
     """
 
-    __slots__ = ("claims", "generator", "pid", "place", "since")
+    # Taking a transcript and knowing who has it are one atomic step, without a lock that an interrupt or a fork could
+    # leave behind. What is left of a run goes to one only, told by `claims`: to the run that takes the transcript
+    # over, or to the closing of what was left behind. Who claimed and was cut off has left that behind as well: the
+    # next one claims it of him.
 
-    since: float  # Unix seconds
-    pid: int
-    generator: ref[GeneratorType[Any, Any, Any]] | None  # of the run; None where nobody can tell whether it goes on
-    place: Holds | None  # where it was taken; None in a transcript that leaves holds alone
-    claims: dict[int, Hold]  # by process: to whom it goes once its run is left behind
+    __slots__ = ("_claims", "_generator", "_pid", "_place", "since")
+
+    since: float
+    _pid: int
+    _generator: Going | None  # None where nobody can tell whether the run goes on
+    _place: dict[str, RunHold] | None  # where it was taken; None in a transcript that leaves holds alone
+    _claims: dict[int, RunHold]  # by process: to whom what is left of the run goes
+
+    def __new__(cls, run_id: str, since: float | None = None, generator: Going | None = None) -> RunHold:
+        made = super().__new__(cls, run_id)
+        made.since = time.time() if since is None else since
+        made._pid, made._generator = process.id, generator
+        made._place, made._claims = None, {}
+        return made
 
     def __reduce__(self) -> tuple[type[str], tuple[str]]:
         return str, (str(self),)  # elsewhere it is the id alone
 
+    @classmethod
+    def of(cls, run_id: object, operation: str = "begin_run", since: float | None = None) -> RunHold:
+        """The hold that `begin_run` was called with; made, with `since` or as of now, for a plain id.
+
+        Raises `InvalidArgument` for what is no id.
+        """
+        if isinstance(run_id, RunHold):
+            return run_id
+        if not isinstance(run_id, str):
+            raise wrong(f"{operation}: run_id", "a str", run_id)
+        return cls(run_id, since)
+
+    @staticmethod
+    def end(place: dict[str, RunHold], run_id: str) -> None:
+        """Lets the transcript go, if a run with this id has it that does not do so itself, as an agent's does: two
+        agents may give their runs the same id."""
+        holder = place.get(_RUN)
+        if holder is not None and holder._generator is None and holder == run_id:
+            holder.let_go()
+
+    def take(self, place: dict[str, RunHold], operation: str, name: str = "the transcript") -> None:
+        """Takes the transcript for the run, over from one that was left behind. Raises `Busy` while another goes on."""
+        try:
+            self._place = place
+            while (holder := place.setdefault(_RUN, self)) is not self:
+                if holder.is_left_behind() and holder._goes_to(self):
+                    holder.let_go()
+                elif place.get(_RUN) is holder:
+                    text = f"{name} is busy with run {holder}: one run at a time"
+                    raise Busy(text, run_id=str(holder), since=holder.since, operation=operation)
+        except BaseException:  # an interrupt, or another has it: the run will not begin
+            self._pid = 0  # of no process: left behind, whatever it has claimed
+            self.let_go()
+            raise
+
     def let_go(self) -> None:
         """Lets the transcript go, if it has it."""
-        place = self.place
-        if place is not None and place.get("run") is self:
-            place.pop("run", None)
+        place = self._place
+        if place is not None and place.get(_RUN) is self:
+            place.pop(_RUN, None)
 
-    def reclaim(self) -> bool:
-        """Whether the closing of a run that was left behind may still write; until `give_back` nobody takes it over."""
-        place = self.place
-        if place is None:
-            return True
-        return place.get("run") is self and self.claims.setdefault(process.id, self) is self
-
-    def give_back(self) -> None:
-        """Ends what `reclaim` began."""
-        if self.claims.get(process.id) is self:
-            self.claims.pop(process.id, None)
+    def is_held(self) -> bool:
+        """Whether the transcript knows of holds, and this one was taken."""
+        return self._place is not None
 
     def is_left_behind(self) -> bool:
         """Whether nothing in this process will go on with its run."""
-        if self.pid != process.id:
+        if self._pid != process.id:
             return True
-        if self.generator is None:
+        if self._generator is None:
             return False
-        generator = self.generator()
+        generator = self._generator()
         return generator is None or generator.gi_frame is None
 
+    def reclaim(self, closing: Going) -> bool:
+        """Whether the closing of its run, which was left behind, may still write; nobody takes it over meanwhile."""
+        place = self._place
+        if place is None:
+            return True
+        return place.get(_RUN) is self and self._goes_to(RunHold(self, self.since, closing))
 
-def new_hold(run_id: str, since: float, generator: ref[GeneratorType[Any, Any, Any]] | None = None) -> Hold:
-    """A hold of a run that began then, in Unix seconds."""
-    made = Hold(run_id)
-    made.since, made.pid, made.generator = since, process.id, generator
-    made.place, made.claims = None, {}
-    return made
-
-
-def take(place: Holds, run_id: str, operation: str) -> None:
-    """Takes the transcript for the run. Raises `Busy` while another has it, `InvalidArgument` for what is no id."""
-    if isinstance(run_id, Hold):
-        mine = run_id
-    elif isinstance(run_id, str):
-        mine = new_hold(run_id, time.time())
-    else:
-        raise wrong(f"{operation}: run_id", "a str", run_id)
-    try:
-        mine.place = place
-        while (holder := place.setdefault("run", mine)) is not mine:
-            if not (holder.is_left_behind() and _take_over(holder, mine)):
-                text = f"the transcript is busy with run {holder}: one run at a time"
-                raise Busy(text, run_id=str(holder), since=holder.since, operation=operation)
-    except BaseException:  # an interrupt, or another has it: the run will not begin
-        mine.let_go()
-        raise
-
-
-def _take_over(holder: Hold, mine: Hold) -> bool:
-    """Frees a transcript from a run that was left behind. False where somebody else is about that."""
-    claims = holder.claims
-    try:
-        return claims.setdefault(process.id, mine) is mine
-    finally:
-        if claims.get(process.id) is mine:
-            holder.let_go()
+    def _goes_to(self, mine: RunHold) -> bool:
+        """Claims what is left of its run. False where somebody else is about that."""
+        last = self
+        while (claimer := last._claims.setdefault(process.id, mine)) is not mine:
+            if not claimer.is_left_behind():
+                return False
+            last = claimer
+        return True

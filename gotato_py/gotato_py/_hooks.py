@@ -7,6 +7,7 @@ from operator import is_
 from typing import Any, TypeVar
 
 from ._bounds import check_user_message, limited
+from ._cut import bound_text
 from ._guards import is_sequence
 from ._run import Run
 from ._value import of_defaults, replace
@@ -15,10 +16,9 @@ from .checks import RequestHistory
 from .decisions import Accept, Reject
 from .errors import Cancelled, DeadlineExceeded, ExtensionFailure, GotatoError, InvalidArgument
 from .extensions import Hook, WrongReturn
-from .messages import MESSAGE_TYPES, AssistantMessage, Message, ToolMessage, ToolResult, UserMessage, text_of
+from .messages import MESSAGE_TYPES, AssistantMessage, Message, ToolMessage, ToolResult, UserMessage
 from .model_errors import ContextOverflow
 from .normalise import bound_parts
-from .parts import TextPart
 from .tools import ToolContext
 
 T = TypeVar("T")
@@ -148,7 +148,7 @@ def after_tool(run: Run, use: ToolContext[object], result: ToolResult) -> ToolRe
 def _of_same_call(result: ToolResult, changed: ToolResult, most: int | None) -> ToolResult:
     """What an extension made of a result: still that of the same call, and no larger than a tool's."""
     status = changed.status if changed.executed is result.executed else result.status
-    parts, error = bound_parts(changed.parts, most), text_of(bound_parts((TextPart(changed.error),), most))
+    parts, error = bound_parts(changed.parts, most), bound_text(changed.error, most)
     return replace(changed, call_id=result.call_id, key=result.key, status=status, parts=parts, error=error)
 
 

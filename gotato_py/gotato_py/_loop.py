@@ -39,7 +39,7 @@ def drive(run: Run, begin: Callable[[Run], None], release: Release) -> Generator
             interrupt = raised if _set_outcome(run, raised) else None
         elif run.is_of_parent():  # a forked child drops its copy of a stream: nothing of the run is its business
             return
-        elif not run.given_up:  # nobody closed the stream: it was dropped, perhaps in the collector's thread
+        elif not run.closing:  # nobody closes the stream: it was dropped, perhaps in the collector's thread
             run.scope.cancel("the stream was dropped")
             warnings.warn(
                 f"a RunStream was dropped before its run {run.id} had ended; iterate it to its end or use `with`",
@@ -136,6 +136,7 @@ def _set_outcome(run: Run, raised: BaseException) -> bool:
     elif isinstance(raised, GotatoError):
         run.status, run.error = RunStatus.FAILED, raised
     else:
+        run.interrupted = True  # by whatever a signal handler raises, for one: it may have come anywhere
         run.status = RunStatus.FAILED
         text = f"{type(raised).__name__} raised by the clock, the id source or the kernel itself"
         run.error = ExtensionFailure(text, operation="Agent.run", cause=raised)

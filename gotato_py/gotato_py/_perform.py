@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ._cut import bound_text
 from ._log import debug
 from ._mapping import EMPTY, FrozenMapping
 from ._toolset import BoundTool
 from ._value import unchecked
 from .errors import ErrorCode, GotatoError, ToolError
-from .messages import OUTCOME_WORDS, ToolResult, text_of
+from .messages import OUTCOME_WORDS, ToolResult
 from .normalise import bound_parts, describe_exception, normalise
 from .parts import Part, TextPart, ToolResultStatus
 from .tools import ToolContext
@@ -49,6 +50,6 @@ def perform(
         error = describe_exception(raised, interrupts)
         debug("tool %s raised %s", use.name, exception, exc_info=not isinstance(raised, ToolError))
     if error:
-        error = text_of(bound_parts((TextPart(error),), most))
+        error = bound_text(error, most)
         parts = (TextPart(OUTCOME_WORDS[status] + error), *parts)
     return _make_result(use.call_id, status, bound_parts(parts, most), error, use.key, metadata), exception

@@ -14,7 +14,7 @@ from ._abandoned import Abandoned
 from ._announcer import Announcer
 from ._answer import Answer
 from ._crew import Crew
-from ._hold import Hold
+from ._hold import RunHold
 from ._inbox import Inbox
 from ._ledger import Ledger
 from ._setup import Setup
@@ -54,13 +54,14 @@ class Run:
     """
 
     __slots__ = (
-        "abandoned", "announcer", "answer", "answers", "asked", "begun", "charged", "committed", "compactions", "crew",
-        "cut", "deps", "displaced", "ended", "ended_at", "error", "executing", "failure", "follow_late", "generator",
-        "given_up", "hasher", "hold", "id", "inbox", "interrupted", "last_before", "leaves_open", "ledger", "listening",
-        "message", "model_s", "opening", "options", "outbox", "output", "over", "pid", "recorded", "redelivered",
-        "repeats", "resumed", "scope", "settling", "setup", "started_at", "started_time", "status", "stop_reason",
-        "stopped_by", "superseded", "thread", "tool_calls", "tool_s", "toolset", "turn", "turn_mark", "turn_started",
-        "turn_usage", "undelivered", "unsaved", "usage", "vetoes", "waiting",
+        "abandoned", "announcer", "answer", "answers", "asked", "begun", "charged", "closing", "committed",
+        "compactions", "crew", "cut", "deps", "displaced", "ended", "ended_at", "error", "executing", "failure",
+        "follow_late", "generator", "given_up", "hasher", "hold", "id", "inbox", "interrupted", "last_before",
+        "leaves_open", "ledger", "listening", "message", "model_s", "opening", "options", "outbox", "output", "over",
+        "pid", "recorded", "redelivered", "repeats", "resumed", "scope", "settling", "setup", "started_at",
+        "started_time", "status", "stop_reason", "stopped_by", "superseded", "thread", "tool_calls", "tool_s",
+        "toolset", "turn", "turn_mark", "turn_started", "turn_usage", "undelivered", "unsaved", "usage", "vetoes",
+        "waiting",
     )  # fmt: skip
 
     def __init__(
@@ -114,7 +115,7 @@ class Run:
         self.asked: Asked | None = None  # what the tool sources gave
         self.generator: ref[GeneratorType[Event, None, None]] | None = None
         self.hasher: PrefixHasher | None = None
-        self.hold: Hold | None = None  # on the transcript, from when that was asked to begin the run
+        self.hold: RunHold | None = None  # on the transcript, from when that was asked to begin the run
         self.message: AssistantMessage | None = None
         self.resumed: AssistantMessage | None = None  # whose calls had waited
         self.answer: Answer | None = None
@@ -139,7 +140,8 @@ class Run:
         self.compactions: int = 0
         self.leaves_open: bool = False  # whether this run, should it end now, leaves open what waits
         self.settling: bool = False
-        self.given_up: bool = False
+        self.given_up: bool = False  # whether its stream was closed, so that nobody waits for its outcome
+        self.closing: bool = False  # whether its stream is being closed right now
         self.begun: bool = False
         self.ended: bool = False
         self.recorded: bool = False

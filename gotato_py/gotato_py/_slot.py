@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from _thread import allocate_lock
+from collections.abc import Generator
 from threading import get_ident
+from types import GeneratorType
+from typing import cast
+from weakref import ref
 
 from ._abandoned import Abandoned
 from ._audience import Audience
@@ -12,7 +16,7 @@ from ._entry import open_transcript
 from ._ledger import Ledger
 from ._process import process
 from ._run import Run
-from .errors import AgentClosed, Busy, ForkedProcess, InvalidState
+from .errors import AgentClosed, Busy, ForkedProcess, InvalidState, StoreFailure
 from .events import Event
 from .scope import SYSTEM_CLOCK, Scope, checked_timeout
 from .subscription import EventStream
@@ -79,7 +83,9 @@ class Slot:
             open_transcript(run, self._ledger)
         except run.setup.interrupts:
             raise  # the transcript may have begun the run: the next entry ends it there
-        except Exception:
+        except Exception as error:
+            if isinstance(error, StoreFailure):  # in the middle of the reading, perhaps
+                self._ledger = None
             self._held.pop("run", None)
             run.over.cancel()
             if self.closed:  # `close` may have seen the agent taken, and left that to the run
@@ -175,13 +181,16 @@ class Slot:
 
     def _close(self, run: Run) -> None:
         """Closes a run that was left behind; in its transcript only if no other run has taken that over."""
-        hold = run.hold
+        closing = cast("GeneratorType[None, None, None]", self._closing(run))  # its claim tells whether it goes on
         try:
-            run.displaced = hold is None or not hold.reclaim()
-            close_run(run, self.release)
+            run.displaced = run.recorded or run.hold is None or not run.hold.reclaim(ref(closing))
+            next(closing, None)
         finally:
-            if hold is not None:
-                hold.give_back()
+            closing.close()
+
+    def _closing(self, run: Run) -> Generator[None, None, None]:
+        close_run(run, self.release)
+        yield
 
     def _is_inside(self, run: Run) -> bool:
         """Whether the run would have to go on in the calling thread, or below it."""

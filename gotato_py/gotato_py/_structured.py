@@ -39,6 +39,10 @@ class Output:
             raise InvalidArgument(text, operation="Agent.run")
         return toolset.offering(spec)
 
+    def forget(self) -> None:
+        """Takes back what came of it so far."""
+        self.read, self.corrections, self.correction = None, 0, None
+
     def count(self) -> None:
         """Counts an answer that does not fit. Raises `OutputInvalid` after three corrections.
 

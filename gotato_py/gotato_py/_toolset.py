@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from ._mapping import copied
 from .arguments import parse_arguments
 from .context import sorted_tools
 from .errors import ExtensionFailure, InvalidArgument
@@ -77,7 +78,7 @@ class Toolset:
         if bound is None:
             available = ", ".join([spec.name for spec in self.specs]) or "none"
             return f'no tool "{call.name[:LONGEST_NAME]}"; available: {available}'
-        arguments = parse_arguments(call.arguments) if shown is None else dict(shown)
+        arguments = parse_arguments(call.arguments) if shown is None else copied(shown)
         if isinstance(arguments, SchemaViolation):
             return f"invalid arguments for {call.name}: {arguments}"
         try:

@@ -119,11 +119,14 @@ class RunStream(Generic[T_co]):
             return
         run.given_up = True
         try:
+            run.closing = True
             self._events.close()
         except ValueError as error:
             if str(error) != _EXECUTING:
                 raise
             run.scope.cancel("the stream was closed")
+        finally:
+            run.closing = False  # should it be dropped later, the next entry closes it, not the collector
 
     def __enter__(self) -> RunStream[T_co]:
         if not self._started or self._refused is not None:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Protocol, Self, TypeVar, cast, overload
 
 from ._fields import wrong
 from ._guards import is_array, is_mapping
-from ._hold import Holds, take
+from ._hold import RunHold
 from ._plain import plain_json
 from ._value import replace
 from .compaction import compacted
@@ -19,7 +19,7 @@ from .messages import MESSAGE_TYPES, Message, ToolMessage
 from .record_json import compaction_at, message_at, record_to_dict, waiting_call_at
 from .records import Compaction, RunRecord, WaitingCall
 
-__all__ = ["Compaction", "MemoryTranscript", "MessageView", "RunRecord", "Transcript", "WaitingCall"]
+__all__ = ["Compaction", "MemoryTranscript", "MessageView", "RunHold", "RunRecord", "Transcript", "WaitingCall"]
 
 M = TypeVar("M", bound=Message)
 T = TypeVar("T")
@@ -152,7 +152,7 @@ class MemoryTranscript:
         self._started: set[str] | None = None  # a set costs more than all else here, and few transcripts need it
         self._waiting: tuple[WaitingCall, ...] = ()
         self._compactions: tuple[Compaction, ...] = ()
-        self._holds: Holds = {}
+        self._holds: dict[str, RunHold] = {}
         for index, message in enumerate(messages):
             if not isinstance(message, MESSAGE_TYPES):
                 raise wrong(f"MemoryTranscript.messages[{index}]", "a message", message)
@@ -191,7 +191,8 @@ class MemoryTranscript:
 
     def __getstate__(self) -> tuple[object, dict[str, object]]:
         own, slots = cast("tuple[object, dict[str, object]]", super().__getstate__())
-        return own, {**slots, "_holds": {}}
+        started = None if self._started is None else set(self._started)
+        return own, {**slots, "_list": list(self._list), "_started": started, "_holds": {}}
 
     def __repr__(self) -> str:
         return f"MemoryTranscript({len(self._list)} messages)"
@@ -257,11 +258,10 @@ class MemoryTranscript:
 
     def begin_run(self, run_id: str) -> None:
         """Takes the transcript for a run. Raises `Busy`, which names the run that has it, while another one does."""
-        take(self._holds, run_id, "MemoryTranscript.begin_run")
+        operation = "MemoryTranscript.begin_run"
+        RunHold.of(run_id, operation).take(self._holds, operation)
 
     def end_run(self, record: RunRecord) -> None:
         """Lets the transcript go, if that run has it. Nothing is kept of it: the result has it all, and a record of
         every run would only grow."""
-        holder = self._holds.get("run")
-        if holder is not None and holder.generator is None and holder == record.run_id:
-            holder.let_go()  # an agent lets go of its own hold itself: two agents may give their runs the same id
+        RunHold.end(self._holds, record.run_id)

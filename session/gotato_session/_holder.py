@@ -2,45 +2,46 @@
 
 from __future__ import annotations
 
-from gotato_py import Busy
+from types import GeneratorType
+from typing import cast
+from weakref import ref
+
+from gotato_py import RunHold
+
+from ._arguments import a_text
 
 
 class Holder:
-    """The run that has the session. Taking it and knowing who has it are one atomic step."""
+    """The run that has the session. One that was left behind holds up nobody."""
 
-    __slots__ = ("_name", "_runs")
+    __slots__ = ("_holds", "_name")
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._runs: dict[str, tuple[str, float]] = {}  # "run": its id, and since when
+        self._holds: dict[str, RunHold] = {}
 
-    def take(self, mine: tuple[str, float]) -> None:
-        """Takes the session for a run: its id, and since when. Raises `Busy` while another one has it."""
-        if (holder := self._runs.setdefault("run", mine)) is not mine:
-            raise self._busy(holder, "Session.begin_run")
+    def hold(self, run_id: str, since: float) -> RunHold:
+        """A run's hold, not taken yet; for a plain id, as of that time in Unix seconds."""
+        a_text("Session.begin_run: run_id", run_id)
+        return RunHold.of(run_id, since=since)
+
+    def take(self, hold: RunHold, operation: str) -> None:
+        """Takes the session for a run. Raises `Busy` while another one has it."""
+        hold.take(self._holds, operation, self._name)
 
     def check_free(self, operation: str) -> None:
-        """Raises `Busy` while a run has the session."""
-        if (holder := self._runs.get("run")) is not None:
-            raise self._busy(holder, operation)
-
-    def let_go(self, mine: tuple[str, float]) -> None:
-        """Lets the session go, if it was taken with this very value."""
-        if self._runs.get("run") is mine:
-            self._runs.pop("run", None)
+        """Raises `Busy` while a run has the session; from one that was left behind it is taken away."""
+        going = cast("GeneratorType[None, None, None]", (None for _ in ()))
+        try:
+            self.take(RunHold(operation, generator=ref(going)), operation)
+        finally:
+            going.close()  # now that is left behind as well
 
     def end(self, run_id: str) -> None:
-        """Lets the session go, if that run has it."""
-        holder = self._runs.get("run")
-        if holder is not None and holder[0] == run_id:
-            self.let_go(holder)
+        """Lets the session go, if that run has it and does not do so itself."""
+        RunHold.end(self._holds, run_id)
 
     @property
     def run_ids(self) -> tuple[str, ...]:
-        """The id of the run that has the session, if one has."""
-        return tuple([run_id for run_id, _ in list(self._runs.values())])
-
-    def _busy(self, holder: tuple[str, float], operation: str) -> Busy:
-        run_id, since = holder
-        text = f"{self._name} is busy with run {run_id}, since {since:.3f} (Unix seconds)"
-        return Busy(text, run_id=run_id, since=since, operation=operation)
+        """The id of the run that has the session, if one goes on."""
+        return tuple([str(hold) for hold in list(self._holds.values()) if not hold.is_left_behind()])

@@ -238,14 +238,14 @@ class Session(SessionView):
 
     def begin_run(self, run_id: str) -> None:
         """Takes the session for a run; calls that nobody works on are closed. Raises `Busy` while another has it."""
-        mine = (a_text("Session.begin_run: run_id", run_id), self._clock.time())
+        hold = self._holder.hold(run_id, self._clock.time())
         self._log.check_writable("Session.begin_run")
         try:
-            self._holder.take(mine)
+            self._holder.take(hold, "Session.begin_run")
             if self._unsaved or self._log.state.path.open or self._log.state.held:
                 self._close_calls()
         except BaseException:  # an interrupt, or another has it: the run will not begin
-            self._holder.let_go(mine)
+            hold.let_go()
             raise
 
     def end_run(self, record: RunRecord) -> None:

@@ -19,6 +19,7 @@ import gotato_py
 
 TraceFunction = Callable[[FrameType, str, Any], Any]  # as sys.settrace takes it
 KERNEL = str(Path(gotato_py.__file__ or "").parent)
+_MOMENT_S = 0.0002
 
 
 class Interrupted(NamedTuple):
@@ -37,16 +38,22 @@ def _no_collection() -> Generator[None, None, None]:
         gc.enable()
 
 
-def interrupted(act: Callable[[], object], *seconds: float) -> Interrupted:
+def interrupted(act: Callable[[], object], *seconds: float, ready: Callable[[], object] = lambda: True) -> Interrupted:
     """Calls `act` while real signals raise `KeyboardInterrupt`: the first after so many seconds, each further one so
-    many after the one before. None is raised anywhere else."""
+    many after the one before. None is raised anywhere else; one that comes before `act` has begun, or is `ready` for
+    it, comes again a moment later."""
     rest = list(seconds)
     raised: list[float] = []
+    begun, ended = list[bool](), list[bool]()
 
     def played() -> None:
+        begun.append(True)
         act()
 
     def on_signal(number: int, frame: FrameType | None) -> None:
+        if not ended and not (begun and ready()):
+            signal.setitimer(signal.ITIMER_REAL, _MOMENT_S)
+            return
         if rest:
             signal.setitimer(signal.ITIMER_REAL, rest.pop(0))
         while frame is not None and frame.f_code is not played.__code__:
@@ -65,6 +72,7 @@ def interrupted(act: Callable[[], object], *seconds: float) -> Interrupted:
     except KeyboardInterrupt:
         came_out = True
     finally:
+        ended.append(True)
         rest.clear()
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, handler)
@@ -76,13 +84,15 @@ def interrupted(act: Callable[[], object], *seconds: float) -> Interrupted:
 class LineInterrupt:
     """Raises an interrupt before the `number`-th line of the kernel that is executed; `where` says which it was.
 
-    With `opcodes_of` it is the `number`-th bytecode executed in that module instead.
+    With `opcodes_of` it is the `number`-th bytecode executed in that module instead, with `lines_of` such a line.
     """
 
-    def __init__(self, number: int, kind: type[BaseException] = KeyboardInterrupt, *, opcodes_of: str = "") -> None:
+    def __init__(
+        self, number: int, kind: type[BaseException] = KeyboardInterrupt, *, opcodes_of: str = "", lines_of: str = ""
+    ) -> None:
         self._left = number
         self._kind = kind
-        self._module = f"{KERNEL}/{opcodes_of}"
+        self._module = f"{KERNEL}/{opcodes_of or lines_of}"
         self._step = "opcode" if opcodes_of else "line"
         self.where = ""
 

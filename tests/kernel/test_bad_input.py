@@ -102,7 +102,7 @@ VALID: dict[str, tuple[Any, ...]] = {
 }
 """Everything that users build, with arguments that are enough."""
 MADE_BY_THE_KERNEL = {
-    "AbandonedCall", "ErrorInfo", "EventStream", "MessageView", "RunResult", "RunStream", "SchemaViolation",
+    "AbandonedCall", "ErrorInfo", "EventStream", "MessageView", "RunHold", "RunResult", "RunStream", "SchemaViolation",
     "SystemClock", "TurnResult",
 }  # fmt: skip
 WRONG = (object(), -1, float("nan"), 10**400, True, b"bytes", "\ud800", [object()], {1: object()}, object)

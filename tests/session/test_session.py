@@ -336,7 +336,7 @@ def test_one_run_at_a_time() -> None:
     session.begin_run("r-1")
     clock.advance(5)
     for run_id in ("r-2", "r-1"):
-        with pytest.raises(Busy, match=r"^the session s-1 is busy with run r-1, since 100\.000") as caught:
+        with pytest.raises(Busy, match=r"^the session s-1 is busy with run r-1: one run at a time") as caught:
             session.begin_run(run_id)
         assert (caught.value.run_id, caught.value.since, caught.value.retryable) == ("r-1", 100.0, True)
     session.end_run(run_record("r-9"))

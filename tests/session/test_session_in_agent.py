@@ -77,7 +77,8 @@ def test_a_failed_run_is_recorded_with_its_error() -> None:
 
 def test_a_second_agent_gets_busy() -> None:
     """While a run has the session, a run of another agent is refused, names the first, and commits nothing."""
-    session = Session(clock=ManualClock(unix=50.0))
+    clock = ManualClock(unix=50.0)
+    session = Session(clock=clock)
     other = Agent(ScriptedModel([say("no")]), transcript=session)
     caught: list[Busy] = []
 
@@ -88,7 +89,9 @@ def test_a_second_agent_gets_busy() -> None:
         caught.append(error.value)
         return "refused"
 
-    result = Agent(ScriptedModel([call("nested"), say("Done.")]), tools=[nested], transcript=session).run("Go.")
+    result = Agent(ScriptedModel([call("nested"), say("Done.")]), tools=[nested], transcript=session, clock=clock).run(
+        "Go."
+    )
     assert [(error.run_id, error.since) for error in caught] == [(result.run_id, 50.0)]
     assert [each.run_id for each in session.runs] == [result.run_id]
     assert [message.text for message in session.messages if message.role == "user"] == ["Go."]

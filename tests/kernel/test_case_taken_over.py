@@ -1,0 +1,277 @@
+"""Cases of a transcript that changes hands: what a run has read of it counts only if nobody came in between, and what
+was left behind, even in the middle of taking over, holds up nobody."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from gotato_py import (
+    Agent,
+    Approve,
+    Ask,
+    Busy,
+    Compaction,
+    Deny,
+    Hooks,
+    InvalidArgument,
+    InvalidState,
+    MemoryTranscript,
+    RunHold,
+    RunRecord,
+    RunStatus,
+    Usage,
+    UserMessage,
+    check_messages,
+)
+from gotato_testkit import ScriptedModel, call, say
+
+from .hosts import PATIENCE_S
+from .interrupts import LineInterrupt
+from .test_case_one_run import agent_on, assert_sendable, drop_half_read
+
+
+class Between(MemoryTranscript):
+    """A transcript where something happens, once, between what a run reads and what it takes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.happens: list[Callable[[], object]] = []
+
+    def begin_run(self, run_id: str) -> None:
+        if self.happens:
+            self.happens.pop()()
+        super().begin_run(run_id)
+
+
+class Foreign(Between):
+    """The same, of an author who knows nothing of holds."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.runs: list[str] = []
+        self.records: list[RunRecord] = []
+
+    def begin_run(self, run_id: str) -> None:
+        if self.happens:
+            self.happens.pop()()
+        if self.runs:
+            raise Busy("busy", run_id=self.runs[0], since=0.0)
+        self.runs.append(run_id)
+
+    def end_run(self, record: RunRecord) -> None:
+        self.records.append(record)
+        self.runs.clear()
+
+
+KINDS = pytest.mark.parametrize("kind", [Between, Foreign])
+
+
+class Payments:
+    """A tool that pays, and counts how often."""
+
+    def __init__(self) -> None:
+        self.paid = 0
+
+    def pay(self) -> str:
+        """Pays."""
+        self.paid += 1
+        return "paid"
+
+
+def asking(payments: Payments, transcript: MemoryTranscript, *steps: Any) -> Agent:
+    """An agent that asks before it pays."""
+    gate = Hooks(before_tool=lambda use: Ask("pay?"))
+    return Agent(ScriptedModel(list(steps)), transcript=transcript, tools=[payments.pay], extensions=[gate])
+
+
+class TestAnotherRunInBetween:
+    """Another run begins and ends after a run has read the transcript, and before it has it."""
+
+    @KINDS
+    def test_a_task_that_is_delivered_twice_at_once(self, kind: type[Between]) -> None:
+        """Two workers get the same task: one does it, the other has the answer of the first."""
+        payments, transcript = Payments(), kind()
+        workers = [
+            Agent(ScriptedModel([call("pay"), say("Paid.")]), transcript=transcript, tools=[payments.pay])
+            for _ in range(2)
+        ]
+        task = UserMessage("pay the bill", id="task-1")
+        transcript.happens.append(lambda: workers[1].run(task))
+        result = workers[0].run(task)
+        assert (result.text, len(result.new_messages), payments.paid) == ("Paid.", 0, 1)
+        assert [message.id for message in transcript.messages if message.role == "user"] == ["task-1"]
+        assert_sendable(transcript)
+
+    @KINDS
+    def test_two_people_answer_at_once(self, kind: type[Between]) -> None:
+        """The first answer counts; the other is refused as one to a call that waits no more, and begins nothing."""
+        payments, transcript = Payments(), kind()
+        (waiting,) = asking(payments, transcript, call("pay")).run("pay").waiting
+        late, first = asking(payments, transcript, say("never")), asking(payments, transcript, say("Paid."))
+        transcript.happens.append(lambda: first.run(answers={waiting.key: Approve()}))
+        with pytest.raises(InvalidArgument, match="no call of this agent waits"):
+            late.run(answers={waiting.key: Deny("no")})
+        assert (payments.paid, transcript.messages[-1].text) == (1, "Paid.")
+        assert_sendable(transcript)
+
+    @KINDS
+    def test_a_call_begins_to_wait(self, kind: type[Between]) -> None:
+        """A run that would go on is refused once a person is asked, and the question stays."""
+        payments, transcript = Payments(), kind()
+        transcript.append(UserMessage("pay"))
+        late, first = asking(payments, transcript, say("never")), asking(payments, transcript, call("pay"))
+        transcript.happens.append(first.run)
+        with pytest.raises(InvalidState, match="calls wait for an answer"):
+            late.run()
+        (waiting,) = transcript.waiting
+        done = asking(payments, transcript, say("Paid.")).run(answers={waiting.key: Approve()})
+        assert (done.text, payments.paid) == ("Paid.", 1)
+
+    def test_it_is_compacted(self) -> None:
+        """The request shows what the transcript holds, not what was read before."""
+        transcript = Between()
+        agent_on(transcript, say("One")).run("first")
+        model = ScriptedModel([say("Seven."), say("Eight.")])
+        agent = Agent(model, transcript=transcript)
+
+        def go_on() -> None:
+            transcript.replace(Compaction(UserMessage("Summary."), transcript.messages[-1].id))
+            agent_on(transcript, say("Noted.")).run("the code is 7")
+
+        transcript.happens.append(go_on)
+        agent.run("the code?")
+        assert [message.text for message in model.requests[0].messages] == [
+            "Summary.", "the code is 7", "Noted.", "the code?",
+        ]  # fmt: skip
+        agent.run("and the next?")
+        assert [message.text for message in model.requests[1].messages][-2:] == ["Seven.", "and the next?"]
+        assert_sendable(transcript)
+
+    def test_what_was_wrong_with_an_answer_that_has_gone_is_not_told(self) -> None:
+        """A task whose answer did not fit, and has gone from the transcript meanwhile, is a new one."""
+        transcript = Between()
+        task = UserMessage("a number", id="task-1")
+        agent_on(transcript, say("seven")).run(task)
+
+        def go_on() -> None:
+            agent_on(transcript, say("On.")).run("and on")
+            transcript.replace(Compaction(UserMessage("Summary."), transcript.messages[-1].id))
+
+        transcript.happens.append(go_on)
+        model = ScriptedModel([say("7")], capabilities=["response_schema"])
+        assert Agent(model, transcript=transcript).run(task, output=int).output == 7
+        assert [message.text for message in model.requests[0].messages] == ["Summary.", "a number"]
+
+    def test_who_is_refused_leaves_no_trace(self) -> None:
+        """The transcript in memory is free at once; one that knows no holds is told of a run that has failed."""
+        for kind in (Between, Foreign):
+            transcript = kind()
+            transcript.append(UserMessage("hi"))
+            late = agent_on(transcript)
+            transcript.happens.append(agent_on(transcript, say("Hello.")).run)
+            with pytest.raises(InvalidArgument, match="finished"):
+                late.run()
+            told = [record.status for record in getattr(transcript, "records", ())]
+            assert told == (["completed", "failed"] if kind is Foreign else [])
+            assert late.status == "idle"
+            assert_sendable(transcript)
+
+
+def taken_over(number: int, **where: Any) -> LineInterrupt:
+    """Interrupts, there, an agent that takes over from a dropped stream; then everybody runs, in turn."""
+    transcript = MemoryTranscript()
+    first = agent_on(transcript, say("One two."), say("1"), say("2"))
+    drop_half_read(first)
+    second = agent_on(transcript, say("Mine."), say("3"), say("4"))
+    line = LineInterrupt(number, **where)
+    line(lambda: second.run("take over"))
+    for agent in (agent_on(transcript), second, first, agent_on(transcript)):
+        assert agent.run("more").ok
+    assert check_messages(transcript.messages) == []
+    return line
+
+
+def closed(number: int, again: int, **where: Any) -> LineInterrupt:
+    """Interrupts an agent, there, while it closes its dropped run, and once more so far on; then others run."""
+    transcript = MemoryTranscript()
+    first = agent_on(transcript, say("One two."), say("1"))
+    drop_half_read(first)
+    line, second = LineInterrupt(number, **where), LineInterrupt(again, **where)
+    line(lambda: first.wait_idle(PATIENCE_S))
+    second(lambda: first.wait_idle(PATIENCE_S))
+    for agent in (agent_on(transcript), first, agent_on(transcript)):
+        assert agent.run("more").ok
+    assert check_messages(transcript.messages) == []
+    return line
+
+
+only_3_11 = pytest.mark.skipif(sys.version_info >= (3, 12), reason="traces bytecodes of frames entered before alone")
+
+
+@only_3_11
+def test_ctrl_c_at_any_bytecode_of_taking_over() -> None:
+    """Whoever took over and was cut off has left that behind as well: the next one runs, and all the others."""
+    number = 1
+    while taken_over(number, opcodes_of="_hold.py").where:
+        number += 1
+    assert number > 100
+
+
+def test_ctrl_c_at_any_line_of_taking_over() -> None:
+    """The same before lines of the kernel."""
+    number = 1
+    while taken_over(number).where:
+        number += 7
+    assert number > 200
+
+
+@only_3_11
+def test_ctrl_c_twice_while_a_dropped_run_is_closed() -> None:
+    """A closing that was cut off, and the one after it, leave the transcript to whoever comes next."""
+    number = 1
+    while closed(number, number % 23 + 1, opcodes_of="_hold.py").where:
+        number += 1
+    assert number > 50
+
+
+class TestRunHold:
+    """What `begin_run` is called with, for the author of a transcript."""
+
+    def test_it_is_the_id(self) -> None:
+        """It is a str, equal to the id; made for a plain one, as of now or of a time that is told."""
+        hold = RunHold.of("r-1", since=5.0)
+        assert (hold, hold.since, RunHold.of(hold) is hold) == ("r-1", 5.0, True)
+        assert RunHold.of("r-1").since > 1e9
+        with pytest.raises(InvalidArgument, match=r"^Mine\.begin_run: run_id must be a str, not int"):
+            RunHold.of(5, "Mine.begin_run")
+
+    def test_a_transcript_of_ones_own(self) -> None:
+        """Two lines let one run at a time write, and none that was left behind hold up another."""
+
+        class Mine(MemoryTranscript):
+            def __init__(self) -> None:
+                super().__init__()
+                self.holds: dict[str, RunHold] = {}
+
+            def begin_run(self, run_id: str) -> None:
+                RunHold.of(run_id).take(self.holds, "Mine.begin_run", "my transcript")
+
+            def end_run(self, record: RunRecord) -> None:
+                RunHold.end(self.holds, record.run_id)
+
+        transcript = Mine()
+        drop_half_read(agent_on(transcript, say("One two.")))
+        assert_sendable(transcript)
+        transcript.begin_run("r-1")
+        with pytest.raises(Busy, match=r"^my transcript is busy with run r-1: one run at a time") as busy:
+            agent_on(transcript).run("me too")
+        assert (busy.value.run_id, busy.value.operation) == ("r-1", "Mine.begin_run")
+        transcript.end_run(RunRecord("r-2", "", "completed", "", 0.0, 0.0, 1, 0, Usage()))
+        with pytest.raises(Busy):
+            transcript.begin_run("r-3")
+        transcript.end_run(RunRecord("r-1", "", "completed", "", 0.0, 0.0, 1, 0, Usage()))
+        assert agent_on(transcript).run("me too").status is RunStatus.COMPLETED

@@ -1,0 +1,154 @@
+"""Sessions that change hands: nothing that a run has read before it had the session counts, and no run that was left
+behind holds one up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+
+from gotato_py import (
+    Agent,
+    Approve,
+    Ask,
+    Busy,
+    Deny,
+    Hooks,
+    InvalidArgument,
+    RunStatus,
+    ToolResultStatus,
+    UserMessage,
+    check_messages,
+)
+from gotato_session import Session
+from gotato_testkit import Do, FakeTool, ScriptedModel, call, say
+
+from ..kernel.interrupts import LineInterrupt
+
+
+class Between(Session):
+    """A session where something happens, once, between what a run reads and what it takes."""
+
+    happens: Callable[[], object] | None = None
+
+    def begin_run(self, run_id: str) -> None:
+        happens, self.happens = self.happens, None
+        if happens is not None:
+            happens()
+        super().begin_run(run_id)
+
+
+def pay() -> str:
+    """Pays."""
+    return "paid"
+
+
+def agent_on(session: Session, *steps: Any, **options: Any) -> Agent:
+    """An agent on the session."""
+    return Agent(ScriptedModel(list(steps) or [say("Fine.")]), transcript=session, **options)
+
+
+def test_a_task_that_is_delivered_twice_at_once() -> None:
+    """Of two workers that get the same task one does it, and the other has its answer."""
+    session = Between()
+    first, late = (agent_on(session, call("pay"), say("Paid."), tools=[pay]) for _ in range(2))
+    task = UserMessage("pay", id="task-1")
+    session.happens = partial(first.run, task)
+    result = late.run(task)
+    assert (result.text, len(result.new_messages), len(session.messages)) == ("Paid.", 0, 4)
+    assert session.begin_run("free") is None  # type: ignore[func-returns-value]  # it raises nothing
+
+
+def test_a_late_answer_is_refused_without_a_trace() -> None:
+    """The second of two answers is refused: it records no run, and the session is free."""
+    session = Between()
+    gate = Hooks(before_tool=lambda use: Ask("pay?"))
+    (waiting,) = agent_on(session, call("pay"), tools=[pay], extensions=[gate]).run("pay").waiting
+    first, late = (agent_on(session, say("Paid."), tools=[pay], extensions=[gate]) for _ in range(2))
+    session.happens = partial(first.run, answers={waiting.key: Approve()})
+    with pytest.raises(InvalidArgument, match="no call of this agent waits"):
+        late.run(answers={waiting.key: Deny("no")})
+    assert [run.status for run in session.runs] == ["waiting", "completed"]
+    assert agent_on(session).run("next").ok
+
+
+def dropped_in_a_call(session: Session) -> Agent:
+    """An agent whose stream was dropped when it had asked for a tool."""
+    agent = agent_on(session, call("pay"), say("Paid."), tools=[pay])
+    streams = [agent.stream("pay")]
+    while next(streams[0]).kind != "message_end":
+        pass
+    while next(streams[0]).kind != "message_end":
+        pass
+    with pytest.warns(ResourceWarning, match="dropped"):
+        streams.clear()
+    return agent
+
+
+def test_a_dropped_stream_holds_up_no_other_agent() -> None:
+    """The next run closes what it left open, whether its agent is there still or not; that agent then writes nothing
+    between the other's messages, and runs on."""
+    session = Session()
+    agent = dropped_in_a_call(session)
+
+    def meanwhile() -> str:
+        """Uses the agent that was dropped."""
+        assert agent.wait_idle(10)
+        with pytest.raises(Busy):
+            agent.run("me too")
+        return "refused"
+
+    other = agent_on(session, call("meanwhile"), say("Done."), tools=[meanwhile])
+    assert other.run("go").text == "Done."
+    assert check_messages(session.messages) == []
+    assert [message.text for message in session.messages if message.role == "user"] == ["pay", "go"]
+    assert agent.run("again").text == "Paid."
+    dropped_in_a_call(session)
+    assert agent_on(session).run("next").ok
+    assert check_messages(session.messages) == []
+
+
+def test_a_dropped_stream_is_closed_by_its_own_agent() -> None:
+    """Where no other has come, its agent's next entry closes the call and records the run."""
+    session = Session()
+    agent = dropped_in_a_call(session)
+    assert agent.wait_idle(10)
+    assert [run.status for run in session.runs] == ["cancelled"]
+    assert session.messages[-1].role == "tool"
+    assert agent.run("again").text == "Paid."
+
+
+def test_a_branch_after_a_dropped_stream() -> None:
+    """A branch takes the session from a run that was left behind; while one goes on it is busy."""
+    session = Session()
+    agent = dropped_in_a_call(session)
+    session.branch("")
+    assert len(session.messages) == 0
+    assert agent.wait_idle(10)
+    assert len(session.messages) == 0
+    with agent.stream("again", check=False), pytest.raises(Busy):
+        session.branch("")
+    assert agent_on(session).run("next").ok
+
+
+def test_ctrl_c_after_a_run_was_recorded_ends_no_other() -> None:
+    """A run that was cut off between its record and its end closes nothing any more: calls that are open by then are
+    another run's, and their results count."""
+    number = 0
+    while True:
+        number += 1
+        session = Session()
+        first = agent_on(session, say("One."))
+        line = LineInterrupt(number, lines_of="_closing.py")
+        line(partial(first.run, "hi"))
+        if not line.where:
+            break
+        look_after = FakeTool("work", Do(partial(first.wait_idle, 10)))
+        other = agent_on(session, call("work"), say("Done."), tools=[look_after])
+        result = other.run("go")
+        assert (result.status, result.text) == (RunStatus.COMPLETED, "Done.")
+        told = [message.result.status for message in session.messages if message.role == "tool"]
+        assert told == [ToolResultStatus.OK]
+    assert number > 20
