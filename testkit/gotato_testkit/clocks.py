@@ -89,9 +89,12 @@ class ManualClock:
         Raises `TimeoutError` if fewer do.
         """
         end = monotonic() + timeout
-        while self.waiting < count:
-            if monotonic() >= end:
-                raise TimeoutError(f"{self.waiting} threads wait by the clock after {timeout} s, not {count}")
+        while True:
+            last = monotonic() >= end  # before the look: this process may be kept from running between the two
+            if (waiting := self.waiting) >= count:
+                return
+            if last:
+                raise TimeoutError(f"{waiting} threads wait by the clock after {timeout} s, not {count}")
             sleep(0.001)
 
     def _sleep(self, scope: Scope, until: float) -> None:

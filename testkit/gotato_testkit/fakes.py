@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from itertools import count
 from queue import Empty, SimpleQueue
@@ -154,14 +155,16 @@ class EventRecorder:
         self._wakeups[token] = partial(wakeup.put, None)
         end = monotonic() + timeout
         try:
+            left = timeout
             while len(found := self.of(kind)) < count:
-                try:
-                    wakeup.get(timeout=max(0.0, end - monotonic()))
-                except Empty:
+                if left <= 0:
                     there = ", ".join(self.kinds) or "none"
                     raise TimeoutError(
                         f"{len(found)} of {count} {kind.__name__} after {timeout} s; the events: {there}"
-                    ) from None
+                    )
+                with suppress(Empty):  # and look once more: this process may have been kept from running
+                    wakeup.get(timeout=left)
+                left = end - monotonic()
         finally:
             del self._wakeups[token]
         return found[count - 1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -172,15 +173,28 @@ class Copies(MemoryTranscript):
 
 
 class TornForReaders(MemoryTranscript):
-    """It writes numbers in pairs, the second one first."""
+    """A number that is appended is something else until another thread has looked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._writer = threading.get_ident()
+        self._looked = threading.Event()
+
+    @property
+    def messages(self) -> Any:
+        seen = super().messages
+        if threading.get_ident() == self._writer:
+            return seen
+        copy = tuple(seen)
+        if copy and copy[-1].text == "torn":
+            self._looked.set()
+        return copy
 
     def append(self, message: Any) -> Any:
         if isinstance(message, UserMessage) and message.text.isdecimal():
             kept = message if message.id else replace(message, id=f"n{message.text}")
             self._list.append(UserMessage("torn", id="n"))
-            self._list[-1] = kept
-            for _ in range(200):
-                self._list[-1] = UserMessage("torn", id="n")
+            self._looked.wait(60)
             self._list[-1] = kept
             return kept
         return super().append(message)

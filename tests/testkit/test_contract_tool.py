@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 from unittest import SkipTest
 
 import pytest
@@ -13,9 +13,11 @@ import pytest
 from gotato_py import Pending, Tool, ToolContext, ToolSpec, Validator, tool
 from gotato_testkit import FakeTool, FaultPlan, FaultyTool, Stall
 from gotato_testkit.contracts import ToolContract
+from gotato_testkit.contracts._suite import Ended
 
 from .suites import assert_breaks
 
+T = TypeVar("T")
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "array"}}, "required": ["city"]}
 
 
@@ -157,23 +159,25 @@ class AsynchronousStream(Good):
 
 
 class Deaf(Good):
-    """It waits for `release` alone, if the scope is `like`."""
+    """It waits for `release` alone, if the call is `like`, and says before that it `hangs`."""
 
-    release = threading.Event()
+    release, hangs = threading.Event(), threading.Event()
 
     def __init__(self, like: Callable[[ToolContext[object]], bool]) -> None:
         self.like = like
 
     def execute(self, use: ToolContext[object]) -> Any:
         if self.like(use):
-            self.release.wait(10)
+            self.hangs.set()
+            self.release.wait()
         return "found"
 
 
 class Suite(ToolContract):
     """The suite for one of the tools above."""
 
-    patience = 1.0
+    patience = 30.0
+    """Nothing of it runs out, however slow the machine is."""
     pause = 0.0
 
     def __init__(self, made: Callable[[], Any]) -> None:
@@ -185,6 +189,41 @@ class Suite(ToolContract):
 
     def arguments(self) -> Mapping[str, object]:
         return {"city": "Oslo", "days": [1, 2]}
+
+
+class Impatient(Suite):
+    """Its patience is short, and begins when the call has ended, or hangs: who does not hang is not hurried."""
+
+    patience = 0.2
+    is_cancelled = False
+    """Whether the call is to be cancelled while it runs."""
+
+    def bounded(self, call: Callable[[], T], *, meanwhile: Callable[[], object] | None = None) -> Ended[T]:
+        self.is_cancelled = meanwhile is not None
+        Deaf.hangs.clear()
+
+        def noted() -> T:
+            try:
+                return call()
+            finally:
+                Deaf.hangs.set()  # no more of it is to be waited for
+
+        def until_then() -> None:
+            if meanwhile is not None:
+                meanwhile()
+            Deaf.hangs.wait()
+
+        return super().bounded(noted, meanwhile=until_then)
+
+
+def hears_no_cancel() -> Impatient:
+    """The suite for a tool that hangs if it is cancelled while it runs, and only then."""
+
+    def is_cancelled(use: ToolContext[object]) -> bool:
+        return suite.is_cancelled and use.scope.wait(60) and use.scope.reason == "while it runs"
+
+    suite = Impatient(lambda: Deaf(is_cancelled))
+    return suite
 
 
 BREACHES: list[tuple[Callable[[], Any], list[str]]] = [
@@ -260,24 +299,22 @@ def test_another_compiler_may_take_the_schema() -> None:
 
 
 @pytest.mark.parametrize(
-    ("like", "test"),
+    ("make", "test"),
     [
-        (lambda use: use.scope.reason == "before the call", "a_scope_that_has_ended_ends_the_call"),
-        (lambda use: use.scope.wait(0.05) and use.scope.reason == "while it runs", "a_cancel_ends_the_call"),
-        (lambda use: use.deps == "never", "a_call_returns"),
+        (
+            lambda: Impatient(lambda: Deaf(lambda use: use.scope.reason == "before the call")),
+            "a_scope_that_has_ended_ends_the_call",
+        ),
+        (hears_no_cancel, "a_cancel_ends_the_call"),
+        (lambda: Impatient(lambda: Deaf(lambda use: True)), "a_call_returns"),
     ],
 )
-def test_a_call_that_does_not_end_is_told_of(like: Callable[[ToolContext[object]], bool], test: str) -> None:
+def test_a_call_that_does_not_end_is_told_of(make: Callable[[], Impatient], test: str) -> None:
     """A call that hears no end of its scope, or never returns, is given up after `patience`."""
-
-    class Told(Suite):
-        def deps(self) -> object:
-            return "never" if test == "a_call_returns" else None
-
     Deaf.release.clear()
     try:
-        with pytest.raises(AssertionError, match=r"no end within 1\.0 s"):
-            getattr(Told(lambda: Deaf(like)), f"test_{test}")()
+        with pytest.raises(AssertionError, match=r"no end within 0\.2 s"):
+            getattr(make(), f"test_{test}")()
     finally:
         Deaf.release.set()
 
@@ -286,8 +323,7 @@ def test_a_call_that_ends_late_fails_nothing_else() -> None:
     """A tool that hears no cancel keeps its other promises."""
     Deaf.release.clear()
     try:
-        like = lambda use: use.scope.wait(0.05) and use.scope.reason == "while it runs"  # noqa: E731
-        assert_breaks(Suite(lambda: Deaf(like)), "a_cancel_ends_the_call")
+        assert_breaks(hears_no_cancel(), "a_cancel_ends_the_call")
     finally:
         Deaf.release.set()
 

@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 
 import pytest
 
@@ -176,8 +177,15 @@ def test_an_event_wakes_whoever_waits_for_it() -> None:
     """A thread that waits already is woken by the event."""
     recorder = EventRecorder()
     found: list[AgentEnd] = []
-    waiter = threading.Thread(target=lambda: found.append(recorder.wait_for(AgentEnd)))
-    agent = Agent(ScriptedModel([[Do(waiter.start), Wait(0.02), *say("a")]]), extensions=[recorder])
+    waiter = threading.Thread(target=lambda: found.append(recorder.wait_for(AgentEnd, timeout=60)))
+
+    def it_waits() -> None:
+        while not recorder._wakeups:
+            time.sleep(0.001)
+
+    agent = Agent(ScriptedModel([[Do(waiter.start), Do(it_waits), *say("a")]]), extensions=[recorder])
     agent.run("Hi")
+    began = time.monotonic()
     waiter.join()
+    assert time.monotonic() - began < 30  # by the event, and not by its own last look after a minute
     assert found == recorder.of(AgentEnd)

@@ -181,10 +181,13 @@ def test_stall_blocks_under_a_manual_clock() -> None:
 
 def test_a_stalled_run_can_be_cancelled() -> None:
     """An agent whose model stalls ends `cancelled`, keeps the text, and has closed the stream."""
-    model = ScriptedModel([[*say("Hello wor")[:-1], Stall()]])
+
+    def begin_to_cancel() -> None:
+        canceller.start()
+
+    model = ScriptedModel([[*say("Hello wor")[:-1], Do(begin_to_cancel), Stall()]])  # not before the text is there
     agent = Agent(model)
     canceller = threading.Timer(0.05, agent.cancel)
-    canceller.start()
     result = agent.run("Hi", check=False)
     canceller.join()
     assert (result.status, result.text) == (RunStatus.CANCELLED, "Hello wor")

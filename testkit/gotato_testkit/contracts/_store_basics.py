@@ -176,13 +176,15 @@ class SessionsContract(StoreSuite):
 
 
 def _brought_to_front(place: Place, append: Any, id: str, end: float) -> bool:  # Any: a generic method
-    """Appends until the session is the first of the list: clocks have ticks."""
+    """Appends until the session is the first of the list: clocks have ticks. The last time is behind `end`, however
+    long this process was kept from running."""
     while True:
+        last = monotonic() > end
         append(UserMessage("again"))
         first = next(iter(place.store().list(limit=1)), None)
         if first is not None and first.id == id:
             return True
-        if monotonic() > end:
+        if last:
             return False
 
 

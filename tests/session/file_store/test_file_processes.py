@@ -18,7 +18,7 @@ from gotato_session.journal import Journal
 from .children import ended, forked
 from .journals import HEAD, ID, Faults, filled, message, numbers, numbers_in, opened, store_on
 
-AT_ONCE_S = 5.0
+AT_ONCE_S = 10.0
 """A refusal has to come sooner, however busy the machine is."""
 
 
@@ -87,20 +87,22 @@ def test_c51_a_killed_owner_is_replaced_at_once(tmp_path: Path) -> None:
             os.write(tell, b".")
 
     pid = forked(child)
-    while len(os.read(hear, 50)) < 20:
-        pass
+    os.close(tell)  # so that the child's death is heard of
+    known = 0
+    while known < 20:
+        piece = os.read(hear, 50)
+        assert piece
+        known += len(piece)
     with pytest.raises(SessionBusy, match="child") as caught:
         opened(store)
     assert caught.value.pid == pid
     os.kill(pid, signal.SIGKILL)
     assert ended(pid) == -signal.SIGKILL
-    os.close(tell)
-    known = 0
     while piece := os.read(hear, 1 << 16):
         known += len(piece)
     os.close(hear)
     journal = opened(store)
-    assert journal.last_seq >= known + 20  # type: ignore[attr-defined]
+    assert journal.last_seq - known in (0, 1)  # type: ignore[attr-defined]  # the last one may not have been told of
     journal.append([message(journal.last_seq + 1)])  # type: ignore[attr-defined]
     journal.close()
 

@@ -111,6 +111,7 @@ def crew(path: Path, count: int) -> Generator[Crew, None, None]:
     text = """
     import json
     while line := asked():
+        signal.alarm(60)  # for each time anew: they live as long as many tests take
         path, name, text = json.loads(line)
         names = {**globals(), "path": path, "name": name}
         tell("ready")
