@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from queue import SimpleQueue
 from threading import Thread
-from time import monotonic, sleep
+from time import sleep
 from types import TracebackType
 
 from gotato_py import (
@@ -31,6 +31,8 @@ from .hosts import PATIENCE_S
 from .laws import assert_history
 
 _MOMENT_S = 0.02
+_LOOKS = 50
+"""In so many looks that moment passes: while the machine stalls, it does not."""
 CALLS = ("steer", "follow_up", "withdraw", "cancel")
 
 
@@ -148,9 +150,9 @@ class Elsewhere:
     def begin(self, act: Callable[[], object]) -> None:
         """Has it begun, and waits a moment for its end; it may have to wait for its giver. Then call `join`."""
         self._acts.put(act)
-        end = monotonic() + _MOMENT_S
-        while self._done.empty() and monotonic() < end:
-            sleep(0)
+        for _ in range(_LOOKS):
+            if self._done.empty():
+                sleep(_MOMENT_S / _LOOKS)
 
     def join(self) -> None:
         """Waits for the end of what was begun. Raises what that raised."""

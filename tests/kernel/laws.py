@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections import deque
 from collections.abc import Sequence
 
@@ -36,6 +37,7 @@ from gotato_py import (
 )
 from gotato_testkit import ScriptedModel, say
 
+from .hosts import PATIENCE_S
 from .stage import Stage
 
 
@@ -81,9 +83,16 @@ def assert_invariants(stage: Stage, lost_streams: int = 0) -> None:
 def assert_threads(stage: Stage) -> None:
     """5: no thread of a run is left but those of calls that were given up, which keep no interpreter from its exit."""
     most = len(stage.agent.abandoned)  # asked first: they may end meanwhile
-    left = [thread for thread in threading.enumerate() if thread not in stage.threads and thread.is_alive()]
+    end = time.monotonic() + PATIENCE_S  # a run waits for the threads of ended tools, but not as long as one may stall
+    while len(left := _threads_of(stage)) > most and time.monotonic() < end:
+        time.sleep(0.001)
     assert len(left) <= most, left
     assert all(thread.daemon for thread in left), left
+
+
+def _threads_of(stage: Stage) -> list[threading.Thread]:
+    """The threads that are alive and were not when the stage was set."""
+    return [thread for thread in threading.enumerate() if thread not in stage.threads and thread.is_alive()]
 
 
 def assert_history(transcript: Transcript) -> None:

@@ -32,6 +32,6 @@ def output_of(program: str, *arguments: str, options: Sequence[str] = STRICT) ->
 
 def seconds_to_exit(program: str) -> float:
     """The seconds from the last statement of the program, run as users do, to the end of its process."""
-    timed = f"{textwrap.dedent(program)}\nimport time; print(time.time(), flush=True)\n"
+    timed = f"{textwrap.dedent(program)}\nimport time; print(time.monotonic(), flush=True)\n"
     ended = float(output_of(timed, options=()))
-    return time.time() - ended
+    return time.monotonic() - ended

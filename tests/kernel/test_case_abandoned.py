@@ -17,12 +17,10 @@ from gotato_py import (
 )
 from gotato_testkit import call, say
 
+from .controls import on
 from .laws import assert_laws
 from .stage import Stage
-from .workers import Hanging, Slow, cancelling, fine, until, within
-
-SOON_S = 1.0
-"""Seconds: the timeout of these tools, the grace, and what a busy machine adds."""
+from .workers import SOON_S, Hanging, LateClock, cancelling, fine, until, wait_for_end, within
 
 
 class TestC21Timeout:
@@ -81,14 +79,14 @@ class TestC21Timeout:
         @tool(timeout=0.05)
         def heed(use: ToolContext[object]) -> str:
             """Stops when it is told to."""
-            use.scope.wait(60)
+            wait_for_end(use)
             use.scope.check()
             return "never"
 
         @tool(timeout=0.05)
         def hurry(use: ToolContext[object]) -> str:
             """Returns what it has."""
-            use.scope.wait(60)
+            wait_for_end(use)
             use.charge(Usage(3, 1))
             return f"half of it: {use.scope.reason}"
 
@@ -100,7 +98,7 @@ class TestC21Timeout:
         assert stage.agent.abandoned == ()
         assert_laws(stage)
 
-    @pytest.mark.parametrize("timeout", [None, 5.0], ids=["in the thread of the run", "beside it"])
+    @pytest.mark.parametrize("timeout", [None, 60.0], ids=["in the thread of the run", "beside it"])
     def test_c21_what_comes_late_is_dropped(self, timeout: float | None) -> None:
         """Progress, usage and result of a call that was given up reach neither transcript nor events nor usage."""
         with Hanging(timeout=0.05) as hang:
@@ -133,7 +131,15 @@ class TestC21Timeout:
                 use.charge(Usage(5, 1))
                 return hang.execute(use)
 
-            stage = Stage(call("work"), say("I see."), tools=[work])
+            # The run, which is about to start another call, looks at the time when this one has begun.
+            begun = on("tool_execution_start", hang.wait_for_starts, number=2)
+            stage = Stage(
+                call("work") + call("fine"),
+                say("I see."),
+                tools=[work, fine()],
+                extensions=[begun],
+                limits=Limits(max_parallel_tools=2),
+            )
             result = stage.run()
             assert result.usage == Usage(5, 1)
             assert [event.to_dict()["text"] for event in stage.events if event.kind == "tool_execution_update"] == [
@@ -154,7 +160,12 @@ class TestC21Abort:
                 tools=[hang, fine()],
                 limits=Limits(max_parallel_tools=2),
             )
-            with cancelling(stage, hang.wait_for_starts), within(SOON_S):
+
+            def when() -> None:
+                hang.wait_for_starts()
+                until(lambda: stage.statuses)
+
+            with cancelling(stage, when), within(SOON_S):
                 assert stage.run().status is RunStatus.CANCELLED
             assert stage.history[2:] == ["R call_1 ok", "R call_2 cancelled"]
             assert "effect is unknown" in stage.results[-1].text
@@ -168,7 +179,7 @@ class TestC21Abort:
 
             def when() -> None:
                 hang.wait_for_starts()
-                with within(0.2):
+                with within(SOON_S):
                     stage.cancel()
                 assert stage.agent.status == "running"
                 hang.let_go()
@@ -184,7 +195,16 @@ class TestC21Abort:
     def test_c21_the_time_of_the_run_is_over(self, own: float | None) -> None:
         """A deadline of the run gives a hung worker up as well, and says whose time has passed."""
         with Hanging(timeout=own) as hang:
-            stage = Stage(call("hang"), say("never"), tools=[hang], limits=Limits(max_parallel_tools=2))
+            clock = LateClock()
+            start = on("tool_execution_start", clock.start)
+            stage = Stage(
+                call("hang"),
+                say("never"),
+                tools=[hang],
+                extensions=[start],
+                limits=Limits(max_parallel_tools=2),
+                clock=clock,
+            )
             result = stage.run(timeout=0.1)
             assert result.status is RunStatus.DEADLINE_EXCEEDED
             assert isinstance(result.error, DeadlineExceeded)
@@ -222,7 +242,13 @@ class TestC21Cap:
     def test_c21_the_cap_within_a_batch(self) -> None:
         """Siblings that are running when the cap is reached keep their real results."""
         with Hanging(timeout=0.02) as hang:
-            slow = Slow(0.4)
+
+            def slow() -> str:
+                """Ends when the other is given up and, were it given a grace, that would be over."""
+                until(lambda: stage.agent.abandoned)
+                time.sleep(0.4)
+                return "slowly done"
+
             stage = Stage(
                 call("slow") + call("hang") + call("hang") + call("fine"),
                 say("never"),
@@ -241,7 +267,7 @@ class TestC21Cap:
 
     def test_c21_a_cap_of_none_at_all(self) -> None:
         """`max_abandoned=0` admits no worker tool, since any could hang."""
-        stage = Stage(call("slow"), tools=[Slow(0.0, timeout=5)], limits=Limits(max_abandoned=0))
+        stage = Stage(call("slow"), tools=[Hanging("slow", timeout=5)], limits=Limits(max_abandoned=0))
         assert getattr(stage.run().error, "limit", "") == "max_abandoned"
         assert stage.statuses == ["not_run"]
         assert_laws(stage)

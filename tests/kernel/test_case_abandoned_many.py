@@ -13,7 +13,7 @@ from gotato_testkit import ScriptedModel, call, say
 
 from .laws import assert_laws
 from .stage import Stage
-from .workers import Hanging, until
+from .workers import PATIENCE_S, SOON_S, Hanging, until, within
 
 AGENTS, RUNS = 125, 8
 """A thousand runs in all; each waits for the grace of its hung tool, so many go on at once."""
@@ -24,10 +24,12 @@ def test_c21_a_thousand_runs_each_leave_a_hung_thread() -> None:
     threads = threading.active_count()
     outcomes: list[str] = []
 
+    free = threading.Event()
+
     @tool(timeout=0.001)
     def hang() -> str:
-        """Hangs for a while, and longer than it may, however busy the machine is."""
-        time.sleep(3)
+        """Hangs until all runs have ended."""
+        free.wait(10 * PATIENCE_S)
         return "too late"
 
     def converse() -> None:
@@ -38,10 +40,13 @@ def test_c21_a_thousand_runs_each_leave_a_hung_thread() -> None:
     script = [call("hang"), say("I see.")] * RUNS
     agents = {f"host {n}": Agent(ScriptedModel(script), tools=[hang], limits=unlimited) for n in range(AGENTS)}
     hosts = [threading.Thread(target=converse, name=name) for name in agents]
-    for host in hosts:
-        host.start()
-    for host in hosts:
-        host.join()
+    try:
+        for host in hosts:
+            host.start()
+        for host in hosts:
+            host.join()
+    finally:
+        free.set()
     assert outcomes == ["I see."] * (AGENTS * RUNS)
     for agent in agents.values():
         messages = agent.transcript.messages
@@ -49,7 +54,7 @@ def test_c21_a_thousand_runs_each_leave_a_hung_thread() -> None:
         results = [each.result.status for each in messages if isinstance(each, ToolMessage)]
         assert results == ["timed_out"] * RUNS
     until(lambda: not any(agent.abandoned for agent in agents.values()))
-    until(lambda: threading.active_count() == threads)
+    until(lambda: threading.active_count() <= threads)
 
 
 def test_c21_many_in_one_batch() -> None:
@@ -64,9 +69,8 @@ def test_c21_many_in_one_batch() -> None:
             tools=[hang],
             limits=Limits(max_abandoned=None, max_repeated_calls=None, max_parallel_tools=None),
         )
-        began = time.monotonic()
-        assert stage.run().status is RunStatus.COMPLETED
-        assert time.monotonic() - began < 2
+        with within(PATIENCE_S):  # one after another they would take thrice as long
+            assert stage.run().status is RunStatus.COMPLETED
         assert stage.statuses == ["timed_out"] * 100
         assert len(stage.agent.abandoned) == 100
         assert len({each.key for each in stage.agent.abandoned}) == 100
@@ -75,7 +79,7 @@ def test_c21_many_in_one_batch() -> None:
 
 
 EXIT = """
-import sys, threading, time
+import sys, time
 from gotato_py import Agent, Limits, tool
 from gotato_testkit import ScriptedModel, call, say
 
@@ -94,20 +98,19 @@ sys.exit(3)
 """
 
 
-def exit_of(script: str) -> tuple[str, float]:
-    """The status that the process printed, and the seconds from then until it had ended."""
+def exit_of(script: str) -> str:
+    """The status that the process printed before it ended, soon and with what was asked for."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-c", script]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
     ended = time.monotonic()
     assert (done.returncode, done.stderr) == (3, "")
     status, at = done.stdout.split()
-    return status, ended - float(at)
+    assert ended - float(at) < SOON_S
+    return status
 
 
 def test_c21_the_exit_of_the_process_is_not_delayed() -> None:
     """After a timeout, and after a cancel, the interpreter ends at once while the tool still hangs."""
     for timeout, ends, status in ((0.05, False, "completed"), (3600, True, "cancelled")):
-        exits = [exit_of(EXIT.format(timeout=timeout, ends=ends)) for _ in range(2)]
-        assert {each for each, _ in exits} == {status}
-        assert min(seconds for _, seconds in exits) <= 0.3
+        assert exit_of(EXIT.format(timeout=timeout, ends=ends)) == status

@@ -27,7 +27,7 @@ HEAD = """
         process = os.fork()
         if process:
             return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
-        signal.alarm(20)
+        signal.alarm(40)
         child()
         sys.exit(0)
 
@@ -37,7 +37,7 @@ HEAD = """
         try:
             act()
         except ForkedProcess:
-            assert time.monotonic() - began < 1
+            assert time.monotonic() - began < 5
         else:
             raise AssertionError("not refused")
 
@@ -154,7 +154,7 @@ class TestC35Running:
     going, go_on = Event(), Event()
     def hold():
         going.set()
-        assert go_on.wait(20)
+        assert go_on.wait(50)
     agent = Agent(ScriptedModel([[TextDelta("One"), Do(hold), *say(" two.")]]), transcript=Filed())
     results = []
     stream = agent.subscribe()
@@ -185,7 +185,7 @@ class TestC35Running:
         agent.close()
         with agent:
             pass
-        assert time.monotonic() - began < 1
+        assert time.monotonic() - began < 5
 
     status = fork(child)
     go_on.set()

@@ -67,7 +67,7 @@ class TestTimeouts:
         held = Held(stage)
         assert stage.agent.wait_idle(0) is False
         assert 0.05 <= took(lambda: stage.agent.wait_idle(0.05)) < SOON_S
-        waiters = [Host(lambda timeout=timeout: stage.agent.wait_idle(timeout)) for timeout in (None, 5.0, inf)]  # type: ignore[misc]
+        waiters = [Host(lambda timeout=timeout: stage.agent.wait_idle(timeout)) for timeout in (None, 60.0, inf)]  # type: ignore[misc]
         assert [waiter.thread.is_alive() for waiter in waiters] == [True] * 3
         held.let_go()
         assert [waiter.join() for waiter in waiters] == [True] * 3

@@ -267,7 +267,8 @@ class Steerers:
 
 
 def test_c30_threads_at_random_moments() -> None:
-    """Real threads call at random moments of the ends of thousands of runs; every call has one of its outcomes."""
+    """Real threads call at random moments of the ends of thousands of runs, and this one right behind them; every call
+    has one of its outcomes."""
     dice = random.Random(31)
     steerers = Steerers(2)
     seen: Counter[str] = Counter()
@@ -280,6 +281,7 @@ def test_c30_threads_at_random_moments() -> None:
             scenes.append(scene)
             result = scene.agent.run("do it", check=False)
             steerers.join(len(scene.callers))
+            scene.caller().call("steer")
             seen += scene.check(result)
     steerers.end()
     assert seen.keys() == {"delivered", "refused", "withdrawn", "listed"}, seen

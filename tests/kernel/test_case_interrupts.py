@@ -155,14 +155,14 @@ class TestC33FromACallback:
     def test_c33_in_the_wait_before_an_attempt(self) -> None:
         """It ends the run from the wait between two attempts, at once."""
         stage = Stage(Raise(gotato_py.Overloaded("busy")), say("Late."), retry=RetryPolicy(base=30.0))
-        assert interrupted(stage.run, 0.02) == (1, True)
+        assert interrupted(stage.run, 0.02, ready=lambda: "model_retry" in stage.kinds) == (1, True)
         assert (stage.history, stage.kinds[-1]) == (["U do it"], "agent_end")
         assert_laws(stage)
 
     def test_c33_while_the_model_stalls(self) -> None:
         """It ends a model call that waits, and what was said is kept."""
         stage = Stage([TextDelta("Hello"), Stall()])
-        assert interrupted(stage.run, 0.02) == (1, True)
+        assert interrupted(stage.run, 0.02, ready=lambda: "message_update" in stage.kinds) == (1, True)
         assert stage.history == ["U do it", "A Hello cancelled"]
         assert_laws(stage)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -18,16 +19,16 @@ from gotato_py import (
     RunStatus,
     StoreFailure,
     ToolContext,
-    ToolExecutionStart,
+    ToolExecutionUpdate,
     ToolMessage,
     ToolResult,
     Usage,
 )
-from gotato_testkit import say
+from gotato_testkit import FakeTool, say
 
 from .laws import assert_laws
 from .stage import Stage
-from .workers import PATIENCE_S, InOrder, Slow, batch, fine
+from .workers import InOrder, Slow, batch, fine, until, wait_for_end
 
 M = TypeVar("M", bound=Message)
 
@@ -86,10 +87,17 @@ class TestC42Circles:
 
     def test_c42_the_same_call_in_parallel(self) -> None:
         """The one that reaches the limit carries a warning; further ones end the run when all have their results."""
+
+        def slow() -> str:
+            """Ends last, and later than any grace would."""
+            until(lambda: len(stage.results) == 6)
+            time.sleep(0.4)
+            return "slowly done"
+
         stage = Stage(
             batch("fine", "fine", "fine"),
             batch("fine", "fine", "fine", "slow"),
-            tools=[fine(), Slow(0.4)],
+            tools=[fine(), slow],
             limits=Limits(max_repeated_calls=4, max_parallel_tools=4),
         )
         assert limit_of(stage.run()) == "max_repeated_calls"
@@ -182,7 +190,7 @@ class TestHooksAmongWorkers:
         def stall(use: ToolContext[object]) -> None:
             """Waits for the end."""
             use.charge(Usage(7, 2))
-            use.scope.wait(PATIENCE_S)
+            wait_for_end(use, lambda: use.progress("waiting"))
             raise Cancelled("as told")
 
         def look(use: ToolContext[object], result: ToolResult) -> ToolResult:
@@ -190,13 +198,13 @@ class TestHooksAmongWorkers:
             return result
 
         def abort(event: object) -> None:
-            if isinstance(event, ToolExecutionStart) and event.name == "stall":
+            if isinstance(event, ToolExecutionUpdate):
                 stage.cancel()
 
         stage = Stage(
-            batch("stall", "fine"),
+            batch("stall", "alone"),
             say("never"),
-            tools=[stall, fine()],
+            tools=[stall, FakeTool("alone", sequential=True)],
             extensions=[Hooks(after_tool=look, observe=abort)],
             limits=Limits(max_parallel_tools=4),
         )

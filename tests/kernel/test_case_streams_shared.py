@@ -13,12 +13,10 @@ from gotato_py import Event, Hooks, InvalidState, MemoryTranscript, RunRecord, R
 from gotato_testkit import Do, FakeTool, call, say
 
 from .controls import on
-from .hosts import PATIENCE_S, Host, in_thread
+from .hosts import PATIENCE_S, SOON_S, Host, in_thread
 from .laws import assert_laws
 from .stage import Stage
 
-AT_ONCE_S = 2.0
-"""Far below what `close` waits for a run that does not end."""
 READS: dict[str, Callable[[RunStream[None]], object]] = {
     "next": next,
     "result": lambda stream: stream.result,
@@ -87,7 +85,7 @@ class TestAnotherThreadReads:
         with pytest.raises(InvalidState):
             next(read.stream)
         assert read.let_go()[-1] == "agent_end"
-        assert took[0] < AT_ONCE_S
+        assert took[0] < SOON_S
         assert_laws(stage)
 
     def test_at_the_same_moment(self) -> None:

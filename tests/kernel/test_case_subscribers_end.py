@@ -34,8 +34,6 @@ from .test_case_subscribers import At, assert_one_run, read
 
 STEP = by_profile(dev=11, ci=2, nightly=1)
 """Every which line is interrupted."""
-AT_ONCE_S = 2.0
-"""Far below what `close` waits for a run that does not end."""
 
 
 class TestOrder:
@@ -44,7 +42,7 @@ class TestOrder:
     def test_the_end_of_one_before_the_start_of_the_next(self) -> None:
         """Under threads that fight for the agent each run is told whole, and all of it before anything of the next."""
         agent = Agent(EchoModel())
-        first = agent.subscribe(maxsize=100_000)
+        first = agent.subscribe(maxsize=10_000_000)  # they fight on while the visitor is kept waiting
         visited = Flag()
 
         def fight() -> int:

@@ -14,7 +14,7 @@ from gotato_testkit import Do, FakeTool, Stall, call, say
 
 from ..effort import by_profile
 from .callers import Elsewhere
-from .hosts import PATIENCE_S, Host
+from .hosts import PATIENCE_S, SOON_S, Host
 from .last_lines import LastLines
 from .laws import assert_invariants, assert_laws
 from .stage import Stage
@@ -22,8 +22,6 @@ from .stage import Stage
 STEP = by_profile(dev=101, ci=31, nightly=1)
 """Every which line is tried."""
 ROUNDS = by_profile(dev=50, ci=300, nightly=1_000)
-AT_ONCE_S = 2.0
-"""Far below what `close` waits for a run that does not end."""
 
 
 def in_step(count: int, act: Callable[[int], object]) -> list[object]:
@@ -121,6 +119,12 @@ class TestC31BothRun:
         assert_laws(stage)
 
 
+def run_behind(act: Callable[[], object], stage: Stage) -> RunResult[None]:
+    """Runs the agent when that has been done."""
+    act()
+    return stage.run()
+
+
 def played(stage: Stage, streaming: bool) -> bool:
     """Runs the agent, or reads its stream. Returns whether it was still open."""
     try:
@@ -148,7 +152,7 @@ class TestC32OneCloses:
 
         began = time.monotonic()
         assert in_step(2, close) == ["agent_end"] * 2
-        assert time.monotonic() - began < AT_ONCE_S
+        assert time.monotonic() - began < SOON_S
         result = runner.join()
         assert (result.status, [each.id for each in result.undelivered]) == (RunStatus.CANCELLED, ids[::-1])
         assert list(stream) == stage.events
@@ -157,11 +161,13 @@ class TestC32OneCloses:
     def test_c32_as_it_begins(self) -> None:
         """Closed and run at the same moment, it runs or refuses to; its subscribers get all of that, or nothing."""
         seen: set[str] = set()
-        for _ in range(ROUNDS):
+        for number in range(ROUNDS):
             stage = Stage(say("Fine."))
             streams: list[EventStream] = []
+            # Which of them is the first is the machine's business, but now and then the close is.
+            run = partial(run_behind, stage.agent.close, stage) if number % 20 == 0 else stage.run
             acts: list[Callable[[], object]] = [
-                stage.run, stage.agent.close, lambda stage=stage, kept=streams: kept.append(stage.agent.subscribe()),  # type: ignore[misc]
+                run, stage.agent.close, lambda stage=stage, kept=streams: kept.append(stage.agent.subscribe()),  # type: ignore[misc]
             ]  # fmt: skip
             streams.append(stage.agent.subscribe())
             outcome = in_step(3, lambda host, acts=acts: acts[host]())[0]  # type: ignore[misc]

@@ -26,7 +26,7 @@ from gotato_testkit import Do, FakeTool, Stall, call, say
 
 from .laws import assert_laws
 from .stage import Stage
-from .workers import PATIENCE_S, Hanging, batch, failing, fine, in_other_thread, until, within
+from .workers import PATIENCE_S, SOON_S, Hanging, batch, failing, fine, in_other_thread, until, within
 
 TWO = Limits(max_parallel_tools=2)
 request_id: ContextVar[str] = ContextVar("request_id", default="none")
@@ -116,18 +116,33 @@ class TestFromWithin:
     @pytest.mark.parametrize("busy", [False, True], ids=["alone", "with a sibling"])
     def test_close_from_a_worker(self, busy: bool) -> None:
         """It returns at once, and the run ends cancelled and closed."""
+        leaving: list[threading.Thread] = []
+        held = threading.Event()
 
-        def leave() -> str:
+        def leave(use: ToolContext[object]) -> str:
             """Closes the agent."""
-            with within(1):
+            leaving.append(threading.current_thread())
+            use.progress("leaving")
+            assert held.wait(PATIENCE_S)
+            with within(SOON_S):
                 stage.agent.close()
             return "closed"
 
-        stage = Stage(batch("leave", "stall") if busy else call("leave"), tools=[leave, stalling()], limits=TWO)
-        with within(PATIENCE_S / 2):
+        def hold(event: Event) -> None:
+            if isinstance(event, ToolExecutionUpdate):  # the grace does not begin before that thread has gone
+                held.set()
+                leaving[0].join(PATIENCE_S)
+
+        stage = Stage(
+            batch("leave", "stall") if busy else call("leave"),
+            tools=[leave, stalling()],
+            extensions=[Hooks(observe=hold)],
+            limits=TWO,
+        )
+        with within(SOON_S):
             assert stage.run().status is RunStatus.CANCELLED
         assert stage.agent.status == "closed"
-        assert stage.results[0].result.status == "ok"
+        assert {each.result.call_id: each.result.status for each in stage.results}["call_1"] == "ok"
         assert_laws(stage)
 
     def test_wait_idle_and_run_from_a_worker(self) -> None:

@@ -91,11 +91,17 @@ def test_an_exception_of_a_signal_handler_ends_a_wait(on_alarm: Any) -> None:
     scope = Scope()
 
     def interrupt() -> None:
+        if not scope._callbacks:  # the wait has not begun
+            signal.setitimer(signal.ITIMER_REAL, 0.01)
+            return
         raise KeyboardInterrupt
 
-    on_alarm(interrupt, 0.01)
-    with pytest.raises(KeyboardInterrupt):
+    def wait() -> None:
+        on_alarm(interrupt, 0.01)
         scope.wait(10)
+
+    with pytest.raises(KeyboardInterrupt):
+        wait()
     assert not scope._callbacks
 
 
@@ -216,12 +222,10 @@ def test_waits_of_a_shared_child_are_all_woken() -> None:
                 while not parent._end:
                     child.on_end(int)()
             else:
-                woken.append(child.wait(5))
+                woken.append(child.wait(60))
 
-        began = time.monotonic()
         in_threads(5, work)
         assert woken == [True, True]
-        assert time.monotonic() - began < 4
 
 
 def test_callbacks_run_in_the_thread_that_cancels() -> None:
@@ -394,8 +398,8 @@ def test_wait_goes_through_the_clock() -> None:
 def test_the_system_clock_waits_and_wakes() -> None:
     """Real waits last their time, end with the scope's time, and return whether the scope has ended."""
     began = time.monotonic()
-    assert not Scope(5).wait(0.02)
-    assert 0.019 < time.monotonic() - began < 2
+    assert not Scope(60).wait(0.02)
+    assert 0.019 < time.monotonic() - began < 5
     for _ in range(20):
         assert Scope(0.001).wait(5)
     assert Scope(0).wait(math.inf)

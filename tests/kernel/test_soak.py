@@ -118,7 +118,7 @@ def test_many_agents_on_many_threads_are_exact() -> None:
     """Many agents on eight threads: every run of each is in its transcript, exactly, and no thread is left."""
     before = threading.active_count()
     soak(RUNS)
-    assert threading.active_count() == before
+    assert threading.active_count() <= before
 
 
 def test_memory_stays_flat() -> None:

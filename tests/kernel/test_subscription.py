@@ -665,7 +665,7 @@ def test_an_interrupt_leaves_nobody_waiting(end: Callable[[EventStream], None]) 
 
     def make() -> tuple[EventStream, threading.Thread, list[Event | None]]:
         stream, got = opened(), list[Event | None]()
-        thread = threading.Thread(target=lambda: got.append(stream.get(END)), daemon=True)
+        thread = threading.Thread(target=lambda: got.append(stream.get(6 * END)), daemon=True)
         thread.start()
         while not stream._waiting:
             time.sleep(0.0001)
@@ -674,7 +674,7 @@ def test_an_interrupt_leaves_nobody_waiting(end: Callable[[EventStream], None]) 
     for (stream, thread, got), where in interrupted_lines(make, lambda made: end(made[0])):
         if stream._current().must_wait and not got:
             end(stream)
-        thread.join(END / 5)
+        thread.join(END)
         assert not thread.is_alive(), where
 
 

@@ -18,8 +18,7 @@ from gotato_py import (
     RunStatus,
     ToolContext,
     ToolExecutionEnd,
-    ToolExecutionStart,
-    ToolResultStatus,
+    ToolExecutionUpdate,
     Usage,
     tool,
 )
@@ -29,7 +28,19 @@ from ..effort import by_profile
 from .interrupts import LineInterrupt, interrupted
 from .laws import assert_laws
 from .stage import Stage
-from .workers import PATIENCE_S, Hanging, InOrder, batch, failing, fine, on_alarm, within
+from .workers import (
+    PATIENCE_S,
+    SOON_S,
+    Grace,
+    Hanging,
+    InOrder,
+    batch,
+    failing,
+    fine,
+    on_alarm,
+    until,
+    within,
+)
 
 THREE = Limits(max_parallel_tools=3)
 MOMENTS = 200
@@ -71,25 +82,34 @@ class TestRaisedByAWorker:
 
     def test_c33_what_is_done_is_kept(self) -> None:
         """Siblings that ended before the run looked have their real results and failures, and their usage counts."""
-        raising = threading.Event()
+        all_work = threading.Event()
+        stopped: list[threading.Thread] = []
+        working: list[threading.Thread] = []
 
         def stop() -> None:
             """Is interrupted."""
-            raising.set()
+            stopped.append(threading.current_thread())
+            assert all_work.wait(PATIENCE_S)
             raise KeyboardInterrupt
 
         def work(use: ToolContext[object]) -> str:
             """Works until the other has been interrupted."""
-            raising.wait(PATIENCE_S)
-            time.sleep(0.02)
+            working.append(threading.current_thread())
+            if use.index == 2:
+                use.progress("the last one")
+            until(lambda: stopped)
+            stopped[0].join(PATIENCE_S)
             use.charge(Usage(9, 3))
             if use.index == 2:
                 raise ValueError("no such row")
             return "done"
 
         def hold(event: Event) -> None:
-            if isinstance(event, ToolExecutionStart) and event.key.endswith(":2"):
-                time.sleep(0.1)
+            if isinstance(event, ToolExecutionUpdate):
+                until(lambda: len(working) == 2)
+                all_work.set()
+                for each in working:
+                    each.join(PATIENCE_S)
 
         stage = Stage(batch("stop", "work", "work"), tools=[work, stop], extensions=[Hooks(observe=hold)], limits=THREE)
         with pytest.raises(KeyboardInterrupt):
@@ -103,25 +123,37 @@ class TestRaisedByAWorker:
     def test_c33_a_sibling_that_heeds_its_scope_ends_with_the_run(self) -> None:
         """It has the grace to stop by itself: no thread is left, and what it returns then is kept."""
 
+        heeds = threading.Event()
+
         def heed(use: ToolContext[object]) -> str:
             """Waits for the end."""
+            heeds.set()
             use.scope.wait(PATIENCE_S)
             return "stopped in an orderly way"
 
-        stop = failing("stop", KeyboardInterrupt())
+        def stop() -> None:
+            """Is interrupted."""
+            assert heeds.wait(PATIENCE_S)
+            raise KeyboardInterrupt
+
         stage = Stage(batch("heed", "stop"), tools=[heed, stop], limits=THREE)
-        with pytest.raises(KeyboardInterrupt), within(1):
+        with pytest.raises(KeyboardInterrupt), within(SOON_S), Grace() as grace:
             stage.run()
-        assert stage.agent.abandoned == ()
-        assert stage.history[2:] == ["R call_1 ok", "R call_2 cancelled"]
+        assert_none_was_given_up(stage, grace)
+        assert stage.history[2:] == ["R call_1 ok", "R call_2 cancelled"] or grace.over
         assert_laws(stage)
 
     def test_c33_a_sibling_that_hangs_is_given_up(self) -> None:
         """The interrupt comes out within the grace, and the hung call is listed."""
         with Hanging() as hang:
-            stop = failing("stop", KeyboardInterrupt())
+
+            def stop() -> None:
+                """Is interrupted while the other hangs."""
+                hang.wait_for_starts()
+                raise KeyboardInterrupt
+
             stage = Stage(batch("hang", "stop"), tools=[hang, stop], limits=THREE)
-            with pytest.raises(KeyboardInterrupt), within(1):
+            with pytest.raises(KeyboardInterrupt), within(SOON_S):
                 stage.run()
             assert [each.tool for each in stage.agent.abandoned] == ["hang"]
             assert stage.statuses == ["cancelled", "cancelled"]
@@ -183,6 +215,20 @@ def stream_of(stage: Stage) -> object:
     return stream.result
 
 
+def taken_by(go: Callable[[Stage], object]) -> float:
+    """The seconds that an undisturbed run takes here."""
+    stage = staged()
+    began = time.perf_counter()
+    go(stage)
+    return time.perf_counter() - began
+
+
+def assert_none_was_given_up(stage: Stage, grace: Grace) -> None:
+    """Every tool had ended, or had never begun, if the machine left it its grace; it ends in any case."""
+    assert stage.agent.abandoned == () or grace.over
+    until(lambda: not stage.agent.abandoned)
+
+
 # A second interrupt may hit the finaliser of what the first one dropped, where Python can only report it.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
 @pytest.mark.parametrize("go", [run_of, stream_of])
@@ -190,19 +236,17 @@ def test_c33_by_real_signals(go: Callable[[Stage], object]) -> None:
     """Wherever Ctrl-C comes while workers run, and in a third of the cases a second one, it comes out, every call has
     its one result, no thread is left, and the next run works."""
     dice = random.Random(59)
-    stage = staged()
-    began = time.perf_counter()
-    go(stage)
-    took = time.perf_counter() - began
+    took = min(taken_by(go) for _ in range(5))
     hits = 0
     for number in range(MOMENTS // 2):
         stage = staged()
         second = [dice.uniform(0.00001, 0.002)] if number % 3 == 0 else []
-        came = interrupted(lambda stage=stage: go(stage), dice.uniform(0.00001, took), *second)  # type: ignore[misc]
+        with Grace() as grace:
+            came = interrupted(lambda stage=stage: go(stage), dice.uniform(0.00001, took), *second)  # type: ignore[misc]
+            assert_laws(stage, repair=True, lost_streams=came.raised)  # made by the script and not given out yet
         assert came.came_out == (came.raised > 0)
         hits += came.raised
-        assert_laws(stage, repair=True, lost_streams=came.raised)  # made by the script and not given out yet
-        assert stage.agent.abandoned == ()
+        assert_none_was_given_up(stage, grace)
     assert hits > MOMENTS / 8
 
 
@@ -218,14 +262,16 @@ def test_c33_at_the_lines_of_the_kernel(go: Callable[[Stage], object], kind: typ
     broken: list[str] = []
     for number in range(1, 100_000, STEP):
         stage, line = staged(), LineInterrupt(number, kind)
+        grace = Grace()
         came_out = line(lambda stage=stage: go(stage))  # type: ignore[misc]  # bound at once
         if not line.where:
             break
         if not came_out:
             swallowed.append(line.where)
         try:
-            assert_laws(stage, repair=True)
-            assert stage.agent.abandoned == (), "its tool had ended, or had never begun"
+            with grace:
+                assert_laws(stage, repair=True)
+            assert_none_was_given_up(stage, grace)
         except AssertionError as error:
             broken.append(f"{line.where}: {error}".splitlines()[0])
     assert number > 20 * STEP
@@ -247,8 +293,8 @@ class TestSignalHandler:
             else:
                 assert stage.agent.cancel("by a signal")
 
-        with on_alarm(handle, 0.001 + after), within(PATIENCE_S / 2):
+        with on_alarm(handle, 0.001 + after), within(SOON_S):
             result = stage.run()
         assert (result.status, str(result.error)) == (RunStatus.CANCELLED, "by a signal")
-        assert stage.statuses.count(ToolResultStatus.CANCELLED) == 1
+        assert {each.result.call_id: each.result.status for each in stage.results}["call_1"] == "cancelled"
         assert_laws(stage)

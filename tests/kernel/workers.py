@@ -11,13 +11,17 @@ from functools import partial
 from itertools import pairwise
 from types import FrameType
 
-from gotato_py import Event, ToolContext, ToolExecutionEnd, ToolResultCommitted, ToolSpec, Usage
+from gotato_py import Event, SystemClock, ToolContext, ToolExecutionEnd, ToolResultCommitted, ToolSpec, Usage
 from gotato_testkit import Answer, Do, FakeTool, Raise, call
 
 from .stage import Stage
 
 PATIENCE_S = 10.0
 """Real seconds after which a test that waits for something gives up."""
+SOON_S = PATIENCE_S / 2
+"""Real seconds that tell what has ended from what hangs; a machine that stalls may need some of them for nothing."""
+_GRACE_S = 0.25
+"""What a tool has, by the kernel's promise, to stop by itself."""
 
 
 class Hanging:
@@ -160,7 +164,14 @@ def cancelling(stage: Stage, when: Callable[[], object]) -> Generator[None, None
         when()
         stage.agent.cancel("by the host")
 
-    thread = threading.Thread(target=wait)
+    with beside(wait):
+        yield
+
+
+@contextmanager
+def beside(act: Callable[[], object]) -> Generator[None, None, None]:
+    """Meanwhile another thread does that."""
+    thread = threading.Thread(target=act)
     thread.start()
     try:
         yield
@@ -175,6 +186,59 @@ def within(seconds: float) -> Generator[None, None, None]:
     began = time.monotonic()
     yield
     assert time.monotonic() - began < seconds
+
+
+class Grace:
+    """Knows whether a grace may have run out since it was made, up to the end of its `with`: on a machine that stalls,
+    one runs out before a tool that heeds its scope has stopped."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self._took = 0.0
+
+    def __enter__(self) -> Grace:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._took = time.monotonic() - self._began
+
+    @property
+    def over(self) -> bool:
+        """Whether the time was long enough for a tool to be given up that was about to stop."""
+        return self._took > 0.9 * _GRACE_S  # a lock's timeout may end a hair early
+
+
+def wait_for_end(use: ToolContext[object], waits: Callable[[], object] = bool) -> None:
+    """What a tool on a worker thread does that heeds its scope, also where the machine stalls: it says that it waits,
+    and does until the scope ends; the thread that ends it waits until this one has gone. If that is the thread of the
+    run, the grace does not begin before."""
+    ended, worker = threading.Event(), threading.current_thread()
+
+    def tell() -> None:
+        ended.set()
+        if threading.current_thread() is not worker:
+            worker.join(PATIENCE_S)
+
+    use.scope.on_end(tell)
+    waits()
+    assert ended.wait(PATIENCE_S)
+
+
+class LateClock(SystemClock):
+    """The machine's clock, which stands still until it is started: no time passes before a test has come so far."""
+
+    def __init__(self) -> None:
+        stood = time.monotonic()
+        self._started: list[float] = []
+
+        def monotonic() -> float:
+            return stood + time.monotonic() - self._started[0] if self._started else stood
+
+        self.monotonic = monotonic  # type: ignore[misc,assignment,unused-ignore]
+
+    def start(self) -> None:
+        """Lets the time pass."""
+        self._started.append(time.monotonic())
 
 
 @contextmanager
