@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -44,7 +45,10 @@ class Outside:
         """Takes the money."""
         file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         try:
-            os.write(file, f"{key} {item}\n".encode())
+            line = f"{key} {item}\n".encode()
+            if (written := os.write(file, line)) < len(line):  # killed in the middle of this very write
+                os.ftruncate(file, os.fstat(file).st_size - written)
+                os.kill(os.getpid(), signal.SIGKILL)
         finally:
             os.close(file)
 
