@@ -57,11 +57,23 @@ def test_any_moment_will_do(gotato: Gotato) -> None:
             assert lines[-1]["status"] in {"completed", "cancelled"}, where
 
 
+AT_ONE_MOMENT = """
+import sys
+from gotato_cli._interrupts import Interrupts
+interrupts = Interrupts(now=lambda: 0.0)
+interrupts.install()
+from gotato_cli._main import run
+sys.exit(interrupts.exit_code(run(sys.argv[1:], interrupts)))
+"""
+"""The command, for which no time passes between two SIGINTs: a second of it between them would be insisting."""
+
+
 @pytest.mark.parametrize("count", [1, 2, 5])
 def test_a_run_that_hangs_ends_cancelled(gotato: Gotato, provider: MakeProvider, count: int) -> None:
     """While the provider is silent, SIGINT gives the whole result as `cancelled`, however often it is sent."""
     there = provider(STREAM + sse({"content": "Hello "}) + Provider.STALL)
-    process = gotato.start("run", "--events", "--model", "openai:m", "--base-url", there.url, "Hi")
+    argv = ["run", "--events", "--model", "openai:m", "--base-url", there.url, "Hi"]
+    process = gotato.start(*argv, python=["-m", "gotato_cli"] if count == 1 else ["-c", AT_ONE_MOMENT])
     assert process.stdout is not None
     seen = ""
     while "message_update" not in seen:
@@ -95,13 +107,21 @@ def test_waiting_for_stdin_can_be_interrupted(gotato: Gotato) -> None:
     process.stdin.close()
 
 
+HEAD = """
+import os, signal, time
+from gotato_cli._interrupts import Interrupts
+from gotato_cli._output import Output
+interrupts = Interrupts()
+interrupts.install()
+output = Output(interrupts)
+"""
+
+
 def start(program: str, *, unbuffered: str = "") -> subprocess.Popen[str]:
     """Starts a few lines of Python that hold an `Interrupts`, and waits for the word "ready" on stdout."""
     env = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, SOURCES)), "PYTHONUNBUFFERED": unbuffered}
-    head = "import time\nfrom gotato_cli._interrupts import Interrupts\nfrom gotato_cli._output import Output\n"
-    head += "interrupts = Interrupts()\ninterrupts.install()\noutput = Output(interrupts)\n"
     process = subprocess.Popen(
-        [sys.executable, "-c", head + program], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", HEAD + program], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
@@ -111,17 +131,31 @@ def start(program: str, *, unbuffered: str = "") -> subprocess.Popen[str]:
 def test_insisting_ends_even_what_hangs() -> None:
     """A SIGINT a second after the first leaves at once, with the open line closed; one in between changes nothing."""
     process = start("output.line('ready')\noutput.text('half a li')\nwhile True: time.sleep(9)")
-    code, out, err = interrupted(process, 0.0, 0.1, 1.0)
-    assert (code, out, err) == (130, "half a li\n", "")
+    assert process.stdout is not None
+    assert process.stdout.read(9) == "half a li"
+    began = time.monotonic()
+    while process.poll() is None:
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.1)
+    assert time.monotonic() - began >= 1.0
+    assert interrupted(process) == (130, "\n", "")
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_insisting_waits_for_the_end_of_a_line(unbuffered: str) -> None:
     """A line that is being written is written whole before the process leaves, also into a slow pipe."""
-    program = "output.line('ready')\noutput.line('x' * 1_000_000)\nwhile True: time.sleep(9)"
+    program = "signal.signal(signal.SIGINT, lambda *its: (interrupts.note(*its), os.write(2, b'.')))\n"
+    program += "output.line('ready')\noutput.line('x' * 1_000_000)\nwhile True: time.sleep(9)"
     process = start(program, unbuffered=unbuffered)
-    code, out, err = interrupted(process, 0.3, 1.1)
-    assert (code, len(out), out[-1], err) == (130, 1_000_001, "\n", "")
+    assert process.stdout is not None
+    assert process.stderr is not None
+    assert process.stdout.read(1) == "x"  # the rest is more than a pipe holds
+    for pause in (0.0, 1.0):
+        time.sleep(pause)
+        process.send_signal(signal.SIGINT)
+        assert process.stderr.read(1) == "."  # it has been noted
+    code, out, err = interrupted(process)
+    assert (code, len(out), out[-1], err) == (130, 1_000_000, "\n", "")
 
 
 def test_an_early_interrupt_cancels_what_comes_later() -> None:

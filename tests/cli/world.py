@@ -41,15 +41,21 @@ class Gotato:
             "COLUMNS": "80",
         }
 
-    def start(self, *argv: str, env: dict[str, str] | None = None, **options: Any) -> subprocess.Popen[str]:
-        """Starts the command with pipes for its streams.
+    def start(
+        self,
+        *argv: str,
+        env: dict[str, str] | None = None,
+        python: Sequence[str] = ("-m", "gotato_cli"),
+        **options: Any,
+    ) -> subprocess.Popen[str]:
+        """Starts the command with pipes for its streams; `python` is what of Python's own arguments stands before it.
 
         It begins with SIGINT ignored. What Python does with one before the first line of ours runs, while it starts
         itself and imports `site`, is no one's to change: it dies with a traceback. So a test that sends one then would
         test Python. Ignored until `main` takes it over, an early SIGINT is lost, and every later one is ours.
         """
         pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        command = [sys.executable, "-W", "error", "-m", "gotato_cli", *argv]
+        command = [sys.executable, "-W", "error", *python, *argv]
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)
         try:
             return subprocess.Popen(

@@ -14,7 +14,8 @@ import pytest
 
 from gotato_gateway._providers import PROVIDERS
 
-GRACE = 2.0
+GRACE = 10.0
+"""Seconds in which a socket that is being closed may go; a leak is there for good, or until a timeout of minutes."""
 _SURROUNDINGS = ("http_proxy", "https_proxy", "all_proxy", "no_proxy", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NETRC")
 
 

@@ -8,9 +8,8 @@ import socket
 import ssl
 import struct
 import threading
-import time
 import zlib
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -40,7 +39,9 @@ class Reply:
     """An answer: its pieces go out one by one, `gap` seconds apart.
 
     `then` is what follows the last piece: the proper end, a cut without one, a reset, silence until the client leaves,
-    or a proper end after which the connection closes. A `status` of 0 sends no headers, so only `then` happens.
+    or a proper end after which the connection closes. The proper end goes out together with the last of a list of
+    pieces: an adapter that has its answer waits for that end for a moment only, and then drops the connection. A
+    `status` of 0 sends no headers, so only `then` happens.
     """
 
     pieces: Iterable[bytes] = ()
@@ -88,9 +89,9 @@ class Server:
         self._sockets: list[socket.socket] = []
         self._stopped = threading.Event()
         self.received: list[Received] = []
-        self.sent_at: list[float] = []
         self.arrived = threading.Event()
         self.left = threading.Event()
+        self.closed = threading.Event()
 
     @property
     def port(self) -> int:
@@ -149,16 +150,22 @@ class Server:
                 self.left.set()
         except OSError:
             self.left.set()
+        finally:
+            self.closed.set()
 
     def _answer(self, used: socket.socket, reply: Reply) -> bool:
         """Sends one reply; returns whether the connection goes on."""
         if reply.status:
             used.sendall(_head(reply))
         squeeze = zlib.compressobj(wbits=31) if reply.gzip else None
-        for piece in reply.pieces:
+        ends, kept = reply.then in ("end", "close"), b""
+        last = len(reply.pieces) - 1 if ends and isinstance(reply.pieces, Sequence) else -1
+        for number, piece in enumerate(reply.pieces):
             if squeeze is not None:
                 piece = squeeze.compress(piece) + squeeze.flush(zlib.Z_SYNC_FLUSH)
-            self.sent_at.append(time.monotonic())
+            if number == last:
+                kept = _framed(piece, reply)
+                break
             used.sendall(_framed(piece, reply))
             if reply.gap and self._stopped.wait(reply.gap):
                 return False
@@ -171,7 +178,7 @@ class Server:
         if reply.then in ("cut", "reset"):
             return False
         tail = squeeze.flush() if squeeze is not None else b""
-        used.sendall((_framed(tail, reply) if tail else b"") + (b"0\r\n\r\n" if reply.framing == "chunked" else b""))
+        used.sendall(kept + _framed(tail, reply) + (b"0\r\n\r\n" if reply.framing == "chunked" else b""))
         return reply.framing != "close" and reply.then != "close"
 
 
@@ -221,6 +228,14 @@ def forever(piece: bytes) -> Iterator[bytes]:
     """The same piece without end."""
     while True:
         yield piece
+
+
+@contextmanager
+def refusing_port() -> Generator[int]:
+    """A port at which nobody listens, and nobody else can while it is used."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield taken.getsockname()[1]
 
 
 @contextmanager

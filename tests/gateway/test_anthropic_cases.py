@@ -134,9 +134,9 @@ def test_61_lost_in_mid_stream() -> None:
 def test_62_pings_keep_the_connection() -> None:
     """A ping is no answer and no harm, and any byte starts the silence anew."""
     ping = events({"type": "ping"})
-    pieces = [*events(START), *ping * 4, *events(*text("Hi"), end(), {"type": "message_stop"})]
-    with Server(Reply(pieces, gap=0.015)) as server:
-        assert ask(local(server.url, AnthropicMessages, idle_timeout=0.1)).text == "Hi"
+    pieces = [*events(START), *ping * 5, *events(*text("Hi"), end(), {"type": "message_stop"})]
+    with Server(Reply(pieces, gap=0.25)) as server:  # 2.5 s in all
+        assert ask(local(server.url, AnthropicMessages, idle_timeout=2.0)).text == "Hi"
 
 
 def test_79_a_redirect_does_not_take_the_key_along(shared: Path) -> None:

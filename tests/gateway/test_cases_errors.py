@@ -12,7 +12,7 @@ from gotato_py import Clock, ConnectionFailed, ContentFiltered, ModelError, Scop
 
 from .answers import ask, local
 from .cases import Case, answer_to, check_error, check_events, load, variants
-from .server import Reply, Server
+from .server import Reply, Server, refusing_port
 
 
 class FixedTime:
@@ -133,7 +133,8 @@ def test_61_lost_in_mid_stream(shared: Path, variant: str) -> None:
     then = {"c": "reset", "d": "cut", "e": "stall"}[variant]
     reply = Reply([piece.encode() for piece in given["stream_chunks"]], gap=0.05, then=then)  # type: ignore[arg-type]
     with Server(reply) as server:
-        answer = ask(local(server.url, idle_timeout=0.5))
+        # As much patience as all that comes needs on a machine that stalls.
+        answer = ask(local(server.url, idle_timeout=2.0))
     check_events(answer, case["expect"]["each"][variant], given["name"])
 
 
@@ -156,9 +157,8 @@ def test_61_wrong_host() -> None:
 
 def test_61_refused() -> None:
     """A port where nobody listens is ConnectionFailed, with the system's error as its cause."""
-    with Server(Reply()) as server:
-        url = server.url
-    answer = ask(local(url))
+    with refusing_port() as port:
+        answer = ask(local(f"http://127.0.0.1:{port}/v1"))
     assert type(answer.error) is ConnectionFailed
     assert isinstance(answer.error.cause, ConnectionRefusedError)
     assert "refused" in str(answer.error)

@@ -124,8 +124,8 @@ def test_a_body_that_does_not_end_is_left_after_a_grace(dialect: str, pings: boo
     with Server(reply) as server:
         started = time.monotonic()
         answer = Quick(dialect, server.url, 0.1).ask()
-        assert time.monotonic() - started < 2
-        assert server.left.wait(2)
+        assert time.monotonic() - started < 10
+        assert server.left.wait(10)
     assert (answer.text, answer.done.stop_reason) == ("Hello", StopReason.END_TURN)
     assert answer.done.usage is not None
     assert answer.done.usage.output_tokens > 0
@@ -140,10 +140,11 @@ def test_a_finish_word_with_every_chunk_ends_nothing(dialect: str) -> None:
             return {**gemini(said, "STOP"), "usageMetadata": COUNTS}
         return chunk(said, "stop", usage=COUNTED)
 
-    with Server(Reply(sse(*map(piece, ["a", "b", "c", "d"]), done=False), gap=0.05)) as server:
-        assert Quick(dialect, server.url, 0.5).ask().text == "abcd"
-        slow = Quick(dialect, server.url, 0.15)  # shorter than the whole answer takes
-        assert slow.ask().text == "abcd"
+    pieces = sse(*map(piece, ["a", "b", "c", "d"]), done=False)
+    with Server(Reply(pieces, gap=0.05)) as server:
+        assert Quick(dialect, server.url, GRACE_S).ask().text == "abcd"
+    with Server(Reply([pieces[0] + pieces[1], *pieces[2:]], gap=0.2)) as server:  # the second comes within any grace
+        assert Quick(dialect, server.url, 0.1).ask().text == "abcd"
 
 
 @pytest.mark.parametrize("dialect", ["gemini", "openai-chat"])
@@ -154,7 +155,8 @@ def test_an_answer_without_usage_is_waited_for(dialect: str) -> None:
     with Server(Reply([*pieces, *sse(late, done=False)], gap=0.1)) as server:
         assert Quick(dialect, server.url, 0.01).ask().done.usage == Usage(3, 2)
     with Server(Reply(pieces, then="stall")) as server:
-        answer = ask(local(server.url, ADAPTERS[dialect], idle_timeout=0.2))
+        # As much patience as all that comes needs on a machine that stalls.
+        answer = ask(local(server.url, ADAPTERS[dialect], idle_timeout=2.0))
     assert (answer.text, answer.error) == ("Hello", None)
 
 

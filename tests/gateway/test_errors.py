@@ -12,7 +12,7 @@ from gotato_gateway._errors import Origin, refusal
 from gotato_py import ConnectionFailed, InvalidRequest
 
 from .answers import ask, local
-from .server import EVENT_STREAM, Reply, Server, unanswered_port
+from .server import EVENT_STREAM, Reply, Server, refusing_port, unanswered_port
 
 
 def test_no_connection_in_time() -> None:
@@ -20,7 +20,7 @@ def test_no_connection_in_time() -> None:
     with unanswered_port() as port:
         started = time.monotonic()
         answer = ask(local(f"http://127.0.0.1:{port}/v1", connect_timeout=0.2))
-        assert 0.15 < time.monotonic() - started < 2
+        assert 0.19 < time.monotonic() - started < 10
     assert type(answer.error) is ConnectionFailed
     assert "within 0.2 s" in str(answer.error)
 
@@ -144,9 +144,7 @@ def test_unusable_proxy_settings_are_no_bad_luck() -> None:
 
 def test_a_proxy_that_is_not_there_may_come_back() -> None:
     """A proxy that refuses the connection is ConnectionFailed, and is named as the proxy."""
-    with Server(Reply()) as server:
-        port = server.port
-    with requests.Session() as session:
+    with refusing_port() as port, requests.Session() as session:
         session.proxies = {"http": f"http://127.0.0.1:{port}"}
         error = ask(local("http://api.example.test/v1", session=session)).error
     assert type(error) is ConnectionFailed

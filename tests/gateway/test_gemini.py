@@ -24,7 +24,7 @@ from gotato_py import (
 
 from .answers import Answer, ask, local
 from .cases import check_error, load, variants
-from .server import Reply, Server, pieces_of, sse
+from .server import Reply, Server, pieces_of, refusing_port, sse
 from .test_cases_errors import error_for
 from .test_gemini_stream import chunk
 
@@ -181,9 +181,9 @@ def test_77_the_key_is_nowhere_but_in_its_header(shared: Path, caplog: pytest.Lo
     key, http = case["input"]["api_key"], case["input"]["variants"][1]["http"]
     errors: list[ModelError] = []
     with Server(Reply([http["body"].encode()], http["status"], http["headers"], "length")) as server:
-        url = server.url
-        errors.append(_error(url, key))
-    errors.append(_error(url, key))
+        errors.append(_error(server.url, key))
+    with refusing_port() as port:
+        errors.append(_error(f"http://127.0.0.1:{port}/v1", key))
     assert [type(error) for error in errors] == [InvalidRequest, ConnectionFailed]
     assert server.received[0].headers["x-goog-api-key"] == key
     assert key not in server.received[0].path

@@ -154,4 +154,4 @@ for ask in (lambda: cost_of(Usage(1), model="gpt-5"), lambda: result.cost):
     else:
         raise SystemExit("a price without prices")
 """
-    subprocess.run([sys.executable, "-W", "error", "-c", program], check=True, timeout=30)
+    subprocess.run([sys.executable, "-W", "error", "-c", program], check=True, timeout=60)

@@ -20,7 +20,7 @@ from gotato_py import InvalidArgument, ModelError, ModelRequest, UserMessage
 from .answers import ask, local
 from .dialects import CARRIERS, STREAMS, credentials, with_key
 from .recordings import ADAPTERS
-from .server import HELLO, Reply, Server
+from .server import HELLO, Reply, Server, refusing_port
 
 KEY = "sk-proj-Abc123Def456Ghi789"
 PROMPT = "My grandmother's recipe for potato soup, which nobody may ever read"
@@ -195,11 +195,10 @@ def test_no_error_holds_the_key_or_the_prompt(
 @each_dialect
 def test_a_connection_error_holds_no_secret(dialect: str) -> None:
     """An error of the network knows neither the headers nor the URL's secrets, in its causes either."""
-    with Server(Reply()) as server:
-        port = server.port
-    url = f"http://u:hunter22@127.0.0.1:{port}/v1?key=abcdef99"
-    model = ADAPTERS[dialect]("m", api_key=KEY, base_url=url, headers={"X-Key": "zzzzzz"})
-    error = ask(model).error
+    with refusing_port() as port:
+        url = f"http://u:hunter22@127.0.0.1:{port}/v1?key=abcdef99"
+        model = ADAPTERS[dialect]("m", api_key=KEY, base_url=url, headers={"X-Key": "zzzzzz"})
+        error = ask(model).error
     assert error is not None
     chain: list[BaseException] = []
     each: BaseException | None = error

@@ -35,14 +35,19 @@ each_dialect = pytest.mark.parametrize("dialect", ADAPTERS)
 )
 def test_08_incremental_delivery(framing: Any, gzip: bool) -> None:
     """A body without chunks and a compressed one arrive piece by piece, as they are sent."""
-    pieces = sse(chunk("1"), chunk("2"), chunk("3"), chunk(finish="stop"))
-    late: list[float] = []
-    with Server(Reply(pieces, framing=framing, gzip=gzip, gap=0.15)) as server:
+    heard, in_time = threading.Semaphore(0), list[bool]()
+
+    def pieces() -> Iterator[bytes]:
+        for said in "123":
+            yield sse(chunk(said), done=False)[0]
+            in_time.append(heard.acquire(timeout=10))
+        yield from sse(chunk(finish="stop"))
+
+    with Server(Reply(pieces(), framing=framing, gzip=gzip)) as server:
         for event in local(server.url).stream(HI, Scope()):
             if isinstance(event, TextDelta):
-                late.append(time.monotonic() - server.sent_at[len(late)])
-    assert len(late) == 3
-    assert max(late) < 0.15
+                heard.release()
+    assert in_time == [True] * 3
 
 
 @pytest.mark.parametrize(
@@ -62,7 +67,7 @@ def test_a_connection_that_the_server_closed_is_not_used_again() -> None:
     with Server(Reply(HELLO, then="close")) as server:
         model = local(server.url)
         assert ask(model).text == "Hello"
-        time.sleep(0.05)
+        assert server.closed.wait(10)
         assert ask(model).text == "Hello"
         assert server.connections == 2
 
@@ -73,8 +78,8 @@ def test_an_answer_that_goes_on_after_its_end_is_cut() -> None:
         model = local(server.url)
         started = time.monotonic()
         assert ask(model).text == "Hello"
-        assert time.monotonic() - started < 2
-        assert server.left.wait(2)
+        assert time.monotonic() - started < 10
+        assert server.left.wait(10)
 
 
 @pytest.mark.parametrize("taken", [1, 2])
@@ -85,7 +90,7 @@ def test_closing_early_closes_the_connection(taken: int) -> None:
         for _ in range(taken):
             next(events)
         events.close()  # type: ignore[attr-defined]  # a generator
-        assert server.left.wait(2)
+        assert server.left.wait(10)
 
 
 def test_a_dropped_iterator_closes_the_connection() -> None:
@@ -94,7 +99,7 @@ def test_a_dropped_iterator_closes_the_connection() -> None:
         events = local(server.url).stream(HI, Scope())
         next(events)
         del events
-        assert server.left.wait(2)
+        assert server.left.wait(10)
 
 
 def test_nothing_is_sent_before_the_first_next() -> None:
@@ -150,7 +155,7 @@ def test_a_child_process_uses_its_own_connections(given: bool) -> None:
     with Server(Reply(HELLO)) as server:
         paths = [str(ROOT / "gateway"), str(ROOT / "gotato_py")]
         program = FORK.format(paths=paths, url=server.url, given=given)
-        subprocess.run([sys.executable, "-W", "error", "-c", program], check=True, timeout=30)
+        subprocess.run([sys.executable, "-W", "error", "-c", program], check=True, timeout=60)
         assert sorted(received.connection for received in server.received) == [0, 0, 1]
 
 
@@ -209,7 +214,7 @@ def test_a_child_process_leaves_an_inherited_answer_alone(given: bool) -> None:
     with Server(behave) as server:
         paths = [str(ROOT / "gateway"), str(ROOT / "gotato_py")]
         program = INHERITED.format(paths=paths, url=server.url, given=given)
-        subprocess.run([sys.executable, "-W", "error", "-c", program], check=True, timeout=30)
+        subprocess.run([sys.executable, "-W", "error", "-c", program], check=True, timeout=60)
 
 
 @each_dialect
@@ -384,15 +389,15 @@ def test_a_trickle_after_the_end_is_not_waited_for() -> None:
     with Server(Reply((piece for part in (HELLO, forever(b": still here\n\n")) for piece in part), gap=0.01)) as server:
         started = time.monotonic()
         assert ask(local(server.url)).text == "Hello"
-        assert time.monotonic() - started < 2
-        assert server.left.wait(2)
+        assert time.monotonic() - started < 10
+        assert server.left.wait(10)
 
 
 def test_an_answer_longer_than_any_is_given_up() -> None:
     """A body without end and without events does not fill the memory."""
     with Server(Reply([zeros := b"x" * 1_000_000] * 300, gzip=True)) as server:
         error = ask(local(server.url)).error
-        assert server.left.wait(5)
+        assert server.left.wait(10)
     assert zeros
     assert type(error) is ModelProtocolError
     assert not error.retryable
