@@ -11,6 +11,7 @@ from benchmarks.measure import Effort, Goal, Measured, Row, spread
 
 from gotato_py import Agent, Limits, Model, ModelEvent, ModelRequest, RateLimited, RunStatus, Scope
 
+_LOOK_S = 0.001
 _SETTLE_S = 0.15
 _NEVER_S = 60.0
 
@@ -45,6 +46,8 @@ def cancel_ms(model: Model) -> float:
 
     thread = threading.Thread(target=run)
     thread.start()
+    while agent.status != "running":
+        time.sleep(_LOOK_S)
     time.sleep(_SETTLE_S)
     began = time.perf_counter()
     done = agent.cancel()

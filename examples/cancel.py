@@ -10,15 +10,14 @@ What was said so far is kept, and the next request is valid. Prints:
 import threading
 
 from gotato_py import Agent
-from gotato_testkit import ScriptedModel, Stall, say
+from gotato_testkit import Do, ScriptedModel, Stall, say
 
 
 def main() -> None:
-    """The model falls silent; a timer, as a user would, cancels."""
-    model = ScriptedModel([[*say("Let me think")[:-1], Stall()], say("Here is the short version.")])
+    """The model says something and falls silent; a moment later, as a user would, another thread cancels."""
+    user = threading.Timer(0.1, lambda: agent.cancel("the user closed the window"))
+    model = ScriptedModel([[*say("Let me think")[:-1], Do(user.start), Stall()], say("Here is the short version.")])
     agent = Agent(model)
-    user = threading.Timer(0.1, agent.cancel, ["the user closed the window"])
-    user.start()
     result = agent.run("Explain everything.", check=False)
     user.join()
     print(f"{result.status}: {result.error}")

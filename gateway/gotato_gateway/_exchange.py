@@ -166,10 +166,11 @@ class Exchange:
 
         Waits moments only; a server that has more to say has its connection closed by `close`.
         """
-        until = time.monotonic() + _DRAIN_SECONDS
+        until, left = time.monotonic() + _DRAIN_SECONDS, _DRAIN_SECONDS
         try:
-            while not self._complete and (left := until - time.monotonic()) > 0:
+            while not self._complete and left > 0:  # at least once: what has come is read, however late this thread is
                 self._complete = not self._next_piece(scope, left)
+                left = until - time.monotonic()
         except GotatoError:
             pass
 
