@@ -19,7 +19,7 @@ def still_too_large(error: ContextOverflow, number: int, request: ModelRequest) 
     specs = [[spec.name, spec.description, spec.input_schema] for spec in request.tools]
     sizes = [size_of(message) for message in request.messages]
     found = {
-        "instructions": len(request.system.encode("utf-8", "surrogatepass")),
+        "instructions": len(request.system.encode()),
         "tools": len(json.dumps(specs)) if specs else 0,
         "messages": sum(sizes),
         "largest_message": max(sizes),

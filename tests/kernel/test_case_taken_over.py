@@ -3,8 +3,11 @@ was left behind, even in the middle of taking over, holds up nobody."""
 
 from __future__ import annotations
 
+import copy
+import pickle
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -13,9 +16,12 @@ from gotato_py import (
     Agent,
     Approve,
     Ask,
+    AssistantMessage,
     Busy,
     Compaction,
     Deny,
+    Done,
+    Event,
     Hooks,
     InvalidArgument,
     InvalidState,
@@ -23,11 +29,17 @@ from gotato_py import (
     RunHold,
     RunRecord,
     RunStatus,
+    StopReason,
+    ToolCall,
+    ToolMessage,
+    ToolResultCommitted,
+    ToolResultStatus,
     Usage,
     UserMessage,
+    WaitingCall,
     check_messages,
 )
-from gotato_testkit import ScriptedModel, call, say
+from gotato_testkit import Do, FakeTool, ScriptedModel, call, say
 
 from .hosts import PATIENCE_S
 from .interrupts import LineInterrupt
@@ -40,11 +52,16 @@ class Between(MemoryTranscript):
     def __init__(self) -> None:
         super().__init__()
         self.happens: list[Callable[[], object]] = []
+        self.records: list[RunRecord] = []
 
     def begin_run(self, run_id: str) -> None:
         if self.happens:
             self.happens.pop()()
         super().begin_run(run_id)
+
+    def end_run(self, record: RunRecord) -> None:
+        self.records.append(record)
+        super().end_run(record)
 
 
 class Foreign(Between):
@@ -53,7 +70,6 @@ class Foreign(Between):
     def __init__(self) -> None:
         super().__init__()
         self.runs: list[str] = []
-        self.records: list[RunRecord] = []
 
     def begin_run(self, run_id: str) -> None:
         if self.happens:
@@ -166,6 +182,21 @@ class TestAnotherRunInBetween:
         assert Agent(model, transcript=transcript).run(task, output=int).output == 7
         assert [message.text for message in model.requests[0].messages] == ["Summary.", "a number"]
 
+    @KINDS
+    def test_what_waited_has_been_done(self, kind: type[Between]) -> None:
+        """A run that was to go on with answered calls finds them done, and does not record them as waiting again."""
+        payments, transcript = Payments(), kind()
+        transcript.append(UserMessage("pay"))
+        asked = transcript.append(AssistantMessage((), tool_calls=(ToolCall("c1", "pay"),)))
+        transcript.mark_waiting([WaitingCall(f"{asked.id}:0", "c1", "pay", {}, "pay?", decision=Approve())])
+        first = asking(payments, transcript, [*say("Paid, and")[:-1], Done(StopReason.MAX_TOKENS)])
+        late = asking(payments, transcript, say("that is all."))
+        transcript.happens.append(first.run)
+        result = late.run()
+        assert (result.text, result.waiting, payments.paid) == ("that is all.", (), 1)
+        assert transcript.waiting == ()
+        assert_sendable(transcript)
+
     def test_who_is_refused_leaves_no_trace(self) -> None:
         """The transcript in memory is free at once; one that knows no holds is told of a run that has failed."""
         for kind in (Between, Foreign):
@@ -175,8 +206,8 @@ class TestAnotherRunInBetween:
             transcript.happens.append(agent_on(transcript, say("Hello.")).run)
             with pytest.raises(InvalidArgument, match="finished"):
                 late.run()
-            told = [record.status for record in getattr(transcript, "records", ())]
-            assert told == (["completed", "failed"] if kind is Foreign else [])
+            told = [record.status for record in transcript.records]
+            assert told == (["completed", "failed"] if kind is Foreign else ["completed"])
             assert late.status == "idle"
             assert_sendable(transcript)
 
@@ -196,13 +227,23 @@ def taken_over(number: int, **where: Any) -> LineInterrupt:
 
 
 def closed(number: int, again: int, **where: Any) -> LineInterrupt:
-    """Interrupts an agent, there, while it closes its dropped run, and once more so far on; then others run."""
+    """Interrupts an agent, there, while it closes its dropped run, and once more so far on; then others run, while
+    somebody still looks at the interrupts, as a debugger does."""
     transcript = MemoryTranscript()
     first = agent_on(transcript, say("One two."), say("1"))
     drop_half_read(first)
     line, second = LineInterrupt(number, **where), LineInterrupt(again, **where)
-    line(lambda: first.wait_idle(PATIENCE_S))
-    second(lambda: first.wait_idle(PATIENCE_S))
+    looked_at: list[KeyboardInterrupt] = []
+
+    def close_it() -> None:
+        try:
+            first.wait_idle(PATIENCE_S)
+        except KeyboardInterrupt as interrupt:
+            looked_at.append(interrupt)
+            raise
+
+    line(close_it)
+    second(close_it)
     for agent in (agent_on(transcript), first, agent_on(transcript)):
         assert agent.run("more").ok
     assert check_messages(transcript.messages) == []
@@ -238,6 +279,123 @@ def test_ctrl_c_twice_while_a_dropped_run_is_closed() -> None:
     assert number > 50
 
 
+def test_ctrl_c_in_a_stream_that_is_kept() -> None:
+    """A run that was cut off holds up nobody, though somebody still has its stream."""
+    number = 1
+    while True:
+        transcript = MemoryTranscript()
+        stream = agent_on(transcript, say("One two.")).stream("go", check=False)
+        line = LineInterrupt(number, lines_of="_closing.py")
+        line(partial(list, stream))
+        assert_sendable(transcript)
+        if not line.where:
+            break
+        number += 1
+    assert number > 20
+
+
+@only_3_11
+def test_ctrl_c_while_a_plain_id_takes_it() -> None:
+    """Who drives runs without an agent leaves nothing behind either, unless he has the transcript by then."""
+    number, held = 1, 0
+    while True:
+        transcript = MemoryTranscript()
+        drop_half_read(agent_on(transcript, say("One two.")))
+        line = LineInterrupt(number, opcodes_of="_hold.py")
+        line(partial(transcript.begin_run, "r-1"))
+        if not line.where:
+            break
+        try:
+            agent_on(transcript).run("next")
+        except Busy:
+            held += 1
+            assert line.where.endswith(" take")
+        number += 1
+    assert held < 4 < number
+
+
+def test_while_a_dropped_run_is_closed_nobody_takes_it_over() -> None:
+    """The closing of a run that was left behind writes; another agent is `Busy` meanwhile, and runs afterwards."""
+    transcript = MemoryTranscript()
+    told: list[str] = []
+
+    def observe(event: Event) -> None:
+        if isinstance(event, ToolResultCommitted):
+            with pytest.raises(Busy):
+                agent_on(transcript).run("me too")
+            told.append(event.kind)
+
+    first = agent_on(transcript, call("work"), tools=[work], extensions=[Hooks(observe=observe)])
+    drop_in_a_call(first)
+    assert first.wait_idle(PATIENCE_S)
+    assert told == ["tool_result_committed"]
+    assert_sendable(transcript)
+
+
+def work() -> str:
+    """Works."""
+    return "done"
+
+
+def drop_in_a_call(agent: Agent) -> None:
+    """Begins a stream, reads it to where a tool has been asked for, and drops it."""
+    streams = [agent.stream("go")]
+    while not isinstance(getattr(next(streams[0]), "message", None), AssistantMessage):
+        pass
+    with pytest.warns(ResourceWarning, match="dropped"):
+        streams.clear()
+
+
+def test_who_comes_back_late_writes_nothing() -> None:
+    """A dropped run whose calls another has closed, and that comes back in a third one's call, leaves that alone."""
+    transcript = MemoryTranscript()
+    first = agent_on(transcript, call("work"), tools=[work])
+    drop_in_a_call(first)
+    assert agent_on(transcript, say("Second.")).run("me").ok
+
+    def meanwhile() -> str:
+        """Has the first agent look after itself."""
+        assert first.wait_idle(PATIENCE_S)
+        return "done"
+
+    third = agent_on(transcript, call("meanwhile"), say("Third."), tools=[meanwhile])
+    assert third.run("and me").text == "Third."
+    assert [message.result.status for message in transcript.messages if isinstance(message, ToolMessage)] == [
+        ToolResultStatus.CANCELLED, ToolResultStatus.OK,
+    ]  # fmt: skip
+    assert_sendable(transcript)
+
+
+def test_who_was_cut_off_behind_its_record_writes_nothing() -> None:
+    """The same in a transcript that knows no holds: a run that is recorded closes nothing any more."""
+    number = 0
+    while True:
+        number += 1
+        transcript = Foreign()
+        first = agent_on(transcript, say("One."))
+        line = LineInterrupt(number, lines_of="_closing.py")
+        line(partial(first.run, "go"))
+        if not line.where:
+            break
+        if not transcript.records or line.where.endswith(" store_record"):
+            continue  # it has the transcript still, or does not know that it is recorded
+        look_after = FakeTool("look", Do(partial(first.wait_idle, PATIENCE_S)))
+        assert agent_on(transcript, call("look"), say("Done."), tools=[look_after]).run("me").text == "Done."
+        assert [message.result.status for message in transcript.messages if isinstance(message, ToolMessage)] == ["ok"]
+    assert number > 20
+
+
+def test_a_refused_run_is_not_recorded() -> None:
+    """A run that could not begin has not been: the next entry of its agent finds nothing to close."""
+    transcript = Between()
+    agent = agent_on(transcript)
+    with pytest.raises(InvalidArgument):
+        agent.run()
+    assert agent.wait_idle(0)
+    assert agent.run("hi").ok
+    assert [record.status for record in transcript.records] == ["completed"]
+
+
 class TestRunHold:
     """What `begin_run` is called with, for the author of a transcript."""
 
@@ -248,6 +406,14 @@ class TestRunHold:
         assert RunHold.of("r-1").since > 1e9
         with pytest.raises(InvalidArgument, match=r"^Mine\.begin_run: run_id must be a str, not int"):
             RunHold.of(5, "Mine.begin_run")
+        with pytest.raises(InvalidArgument, match=r"^begin_run: run_id must be"):
+            RunHold.of(None)
+
+    @pytest.mark.parametrize("how", [copy.copy, copy.deepcopy, lambda hold: pickle.loads(pickle.dumps(hold))])
+    def test_a_copy_is_the_id_alone(self, how: Callable[[RunHold], str]) -> None:
+        """Elsewhere it holds nothing."""
+        made = how(RunHold.of("r-1"))
+        assert (type(made), made) == (str, "r-1")
 
     def test_a_transcript_of_ones_own(self) -> None:
         """Two lines let one run at a time write, and none that was left behind hold up another."""

@@ -238,6 +238,7 @@ def test_an_exception_from_nowhere_leaves_the_agent_well() -> None:
         model = ScriptedModel([say("One."), call("look"), *[say("On.")] * 4])
         agent = Agent(model, transcript=transcript, tools=[look])
         agent.run("first")
+        agent_on(transcript, say("Two."), say("Three.")).run("by another")  # which this agent has not counted yet
         line = LineInterrupt(number, TimeoutError, lines_of="_ledger.py")
         with suppress(StoreFailure):
             line(partial(agent.run, "go", check=False))
