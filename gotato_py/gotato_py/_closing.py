@@ -186,7 +186,7 @@ def close_run(run: Run, release: Callable[[Run, Event | None], None]) -> None:
     """
     run.settling = True
     queued = run.inbox.close()
-    if run.interrupted:  # a list that was being extended may be half done
+    if run.interrupted or not run.ledger.is_whole():  # a list that was being extended may be half done
         run.ledger = Ledger()
     if run.status is None:
         run.status, run.error = RunStatus.CANCELLED, Cancelled("the run was interrupted", operation="Agent.run")
@@ -207,6 +207,8 @@ def close_run(run: Run, release: Callable[[Run, Event | None], None]) -> None:
         store_record(run)
         if run.hold is not None:
             run.hold.let_go()
+    elif run.begun:  # another has the transcript; what this run cost is told all the same
+        store_record(run)
     last: Event | None = None
     listening = run.listening  # once: a subscriber may come at any moment; `release` tells him
     try:

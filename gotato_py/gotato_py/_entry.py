@@ -112,8 +112,7 @@ def open_transcript(run: Run, known: Ledger | None) -> None:
         run.hold = RunHold(run.id, run.started_time, run.generator)
         if begin_run is not None:
             begin_run(run.hold)
-            if _standing(run) != seen:  # another run has come and gone since it was read
-                _read_again(run, run.hold, opening)
+            _read_again(run, run.hold, opening, seen)
     except run.setup.interrupts:
         raise
     except Exception as error:
@@ -124,39 +123,40 @@ _Standing = tuple[int, str, str, Sequence[WaitingCall]]
 """How many messages there are, the ids of the first and the last, and what waits: what is read changes with these."""
 
 
-def _standing(run: Run) -> _Standing:
-    transcript = run.setup.transcript
-    messages = transcript.messages
+def _standing(messages: Sequence[Message], waiting: Sequence[WaitingCall]) -> _Standing:
     first, last = (messages[0].id, messages[-1].id) if messages else ("", "")
-    return len(messages), first, last, tuple(transcript.waiting)
+    return len(messages), first, last, waiting
 
 
 def _read(run: Run, known: Ledger | None, opening: UserMessage | None) -> _Standing:
     """Reads what is not known, and decides how the run begins. Returns what it went by."""
-    seen = _standing(run)
-    messages = run.setup.transcript.messages
+    transcript = run.setup.transcript
+    messages, waiting = transcript.messages, tuple(transcript.waiting)  # once: others may write until it has them
     run.ledger = known if known is not None and known.continues(messages) else Ledger()
-    run.ledger.catch_up(run.setup.transcript)
+    run.ledger.take(messages)
     run.last_before = run.announcer.last_told = messages[-1].id if messages else ""
     run.compactions = count_compactions(run)
     _check_history(run.ledger.history)
-    _decide_opening(run, messages, opening)
-    return seen
+    _decide_opening(run, messages, waiting, opening)
+    return _standing(messages, waiting)
 
 
-def _read_again(run: Run, hold: RunHold, opening: UserMessage | None) -> None:
-    """Decides anew, now that nobody else writes. Where the run is refused, the transcript is let go: without a trace,
-    or, where it knows nothing of holds, as by a run that has failed."""
-    if run.output is not None:
-        run.output.forget()
+def _read_again(run: Run, hold: RunHold, opening: UserMessage | None, seen: _Standing) -> None:
+    """Decides anew, now that nobody else writes, if another run has come and gone meanwhile. Where that refuses the
+    run, it has failed, for a transcript that has begun it."""
+    transcript = run.setup.transcript
     try:
+        if _standing(transcript.messages, tuple(transcript.waiting)) == seen:
+            return
+        if run.output is not None:
+            run.output.forget()
         _read(run, run.ledger, opening)
+    except run.setup.interrupts:
+        raise
     except Exception as error:
-        if hold.is_held():
-            hold.let_go()
-        else:
-            run.status, run.error = RunStatus.FAILED, store_failure(error, "could not be read")
-            store_record(run)
+        run.status, run.error = RunStatus.FAILED, store_failure(error, "could not be read")
+        store_record(run)
+        hold.let_go()
         raise
 
 
@@ -167,10 +167,12 @@ def _check_history(history: RequestHistory) -> None:
         raise InvalidState(text, operation="Agent.run")
 
 
-def _decide_opening(run: Run, messages: Sequence[Message], opening: UserMessage | None) -> None:
+def _decide_opening(
+    run: Run, messages: Sequence[Message], waiting: Sequence[WaitingCall], opening: UserMessage | None
+) -> None:
     """Decides how the run begins: with answers, with a new message, from what is there, or with the answer that is
     there already."""
-    records = open_records(run.setup.transcript.waiting, run.ledger.history.open_calls)
+    records = open_records(waiting, run.ledger.history.open_calls)
     run.opening, run.redelivered, run.superseded = opening, None, frozenset()
     run.waiting, run.leaves_open = {}, False
     at = position_of(messages, opening.id) if opening is not None and opening.id else None
@@ -185,7 +187,7 @@ def _decide_opening(run: Run, messages: Sequence[Message], opening: UserMessage 
     if run.redelivered is not None:
         run.leaves_open = bool(records)  # another message's calls
     elif records or run.answers is not None:
-        run.waiting = answered(expire(records, run.setup.time()), run.answers or {})
+        run.waiting = answered(expire(records, run.setup.time()), run.answers or {}, waiting)
         run.leaves_open = True
         if run.answers is None and at is None and undecided(run.waiting):
             text = "calls wait for an answer; pass answers={key: Approve() or Deny()}, or a new message to drop them"

@@ -31,19 +31,19 @@ class RunHold(str):
     # over, or to the closing of what was left behind. Who claimed and was cut off has left that behind as well: the
     # next one claims it of him.
 
-    __slots__ = ("_claims", "_generator", "_pid", "_place", "since")
+    __slots__ = ("_claims", "_generator", "_pid", "_places", "since")
 
     since: float
     _pid: int
     _generator: Going | None  # None where nobody can tell whether the run goes on
-    _place: dict[str, RunHold] | None  # where it was taken; None in a transcript that leaves holds alone
+    _places: tuple[dict[str, RunHold], ...]  # where it was taken; none in a transcript that leaves holds alone
     _claims: dict[int, RunHold]  # by process: to whom what is left of the run goes
 
     def __new__(cls, run_id: str, since: float | None = None, generator: Going | None = None) -> RunHold:
         made = super().__new__(cls, run_id)
         made.since = time.time() if since is None else since
         made._pid, made._generator = process.id, generator
-        made._place, made._claims = None, {}
+        made._places, made._claims = (), {}
         return made
 
     def __reduce__(self) -> tuple[type[str], tuple[str]]:
@@ -72,27 +72,24 @@ class RunHold(str):
     def take(self, place: dict[str, RunHold], operation: str, name: str = "the transcript") -> None:
         """Takes the transcript for the run, over from one that was left behind. Raises `Busy` while another goes on."""
         try:
-            self._place = place
+            if all(each is not place for each in self._places):
+                self._places = (*self._places, place)
             while (holder := place.setdefault(_RUN, self)) is not self:
                 if holder.is_left_behind() and holder._goes_to(self):
-                    holder.let_go()
+                    _free(place, holder)
                 elif place.get(_RUN) is holder:
                     text = f"{name} is busy with run {holder}: one run at a time"
                     raise Busy(text, run_id=str(holder), since=holder.since, operation=operation)
-        except BaseException:  # an interrupt, or another has it: the run will not begin
-            self._pid = 0  # of no process: left behind, whatever it has claimed
-            self.let_go()
+        except BaseException as error:  # an interrupt, or another has it: the run will not begin
+            self.let_go()  # before it counts as left behind: from then on others may take its place
+            if not isinstance(error, Busy):  # who was refused may ask again
+                self._pid = 0  # of no process: left behind, whatever it has claimed
             raise
 
     def let_go(self) -> None:
-        """Lets the transcript go, if it has it."""
-        place = self._place
-        if place is not None and place.get(_RUN) is self:
-            place.pop(_RUN, None)
-
-    def is_held(self) -> bool:
-        """Whether the transcript knows of holds, and this one was taken."""
-        return self._place is not None
+        """Lets go of what it has."""
+        for place in self._places:
+            _free(place, self)
 
     def is_left_behind(self) -> bool:
         """Whether nothing in this process will go on with its run."""
@@ -105,10 +102,11 @@ class RunHold(str):
 
     def reclaim(self, closing: Going) -> bool:
         """Whether the closing of its run, which was left behind, may still write; nobody takes it over meanwhile."""
-        place = self._place
-        if place is None:
+        if not self._places:
             return True
-        return place.get(_RUN) is self and self._goes_to(RunHold(self, self.since, closing))
+        if not self._goes_to(RunHold(self, self.since, closing)):
+            return False
+        return all(place.get(_RUN) is self for place in self._places)  # behind the claim: it stays so
 
     def _goes_to(self, mine: RunHold) -> bool:
         """Claims what is left of its run. False where somebody else is about that."""
@@ -118,3 +116,9 @@ class RunHold(str):
                 return False
             last = claimer
         return True
+
+
+def _free(place: dict[str, RunHold], holder: RunHold) -> None:
+    """Takes a hold from its place: its own run does, or whoever claims what that has left."""
+    if place.get(_RUN) is holder:
+        place.pop(_RUN, None)

@@ -58,9 +58,16 @@ class Ledger:
 
     def catch_up(self, transcript: Transcript) -> None:
         """Takes what the transcript holds and this does not."""
-        messages = transcript.messages
+        self.take(transcript.messages)
+
+    def take(self, messages: Sequence[Message]) -> None:
+        """Takes what is behind the known ones."""
         for index in range(self.count, len(messages)):
             self.add(messages[index])
+
+    def is_whole(self) -> bool:
+        """Whether no message was taken by half, as an exception that comes from nowhere may leave it."""
+        return self.count == len(self.history) == len(self.history.ordered)
 
     def continues(self, messages: Sequence[Message]) -> bool:
         """Whether these messages begin with the known ones, told by the first of those, which a compaction replaces,

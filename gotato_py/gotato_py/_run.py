@@ -141,7 +141,7 @@ class Run:
         self.leaves_open: bool = False  # whether this run, should it end now, leaves open what waits
         self.settling: bool = False
         self.given_up: bool = False  # whether its stream was closed, so that nobody waits for its outcome
-        self.closing: bool = False  # whether its stream is being closed right now
+        self.closing: set[object] = set()  # who is closing its stream right now
         self.begun: bool = False
         self.ended: bool = False
         self.recorded: bool = False

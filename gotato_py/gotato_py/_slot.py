@@ -16,7 +16,7 @@ from ._entry import open_transcript
 from ._ledger import Ledger
 from ._process import process
 from ._run import Run
-from .errors import AgentClosed, Busy, ForkedProcess, InvalidState, StoreFailure
+from .errors import AgentClosed, Busy, ForkedProcess, InvalidState
 from .events import Event
 from .scope import SYSTEM_CLOCK, Scope, checked_timeout
 from .subscription import EventStream
@@ -83,8 +83,8 @@ class Slot:
             open_transcript(run, self._ledger)
         except run.setup.interrupts:
             raise  # the transcript may have begun the run: the next entry ends it there
-        except Exception as error:
-            if isinstance(error, StoreFailure):  # in the middle of the reading, perhaps
+        except Exception:
+            if self._ledger is not None and not self._ledger.is_whole():  # it came in the middle of the reading
                 self._ledger = None
             self._held.pop("run", None)
             run.over.cancel()

@@ -54,16 +54,22 @@ def _is_overdue(record: WaitingCall, now: float) -> bool:
     return record.decision is None and record.expires_at is not None and record.expires_at <= now
 
 
-def answered(records: Mapping[str, WaitingCall], answers: Mapping[str, Decision]) -> dict[str, WaitingCall]:
+def answered(
+    records: Mapping[str, WaitingCall], answers: Mapping[str, Decision], recorded: Sequence[WaitingCall]
+) -> dict[str, WaitingCall]:
     """The records with the answers. The first answer to a call counts; the same again is none, another is refused.
+    `recorded` are the calls that have a result by now as well.
 
     Raises `InvalidArgument` for a key that does not wait.
     """
     if not records:
         raise InvalidArgument("answers: no call of this agent waits for an answer", operation="Agent.run")
     decided = dict(records)
+    given = {record.key: record.decision for record in recorded}
     for key, answer in answers.items():
         if key not in decided:
+            if given.get(key) == answer:
+                continue
             waits = ", ".join(decided)
             raise InvalidArgument(f"answers: no call {key!r} waits; those that do: {waits}", operation="Agent.run")
         known = decided[key].decision

@@ -118,15 +118,16 @@ class RunStream(Generic[T_co]):
         if run.pid != process.id and run.begun:
             return
         run.given_up = True
+        closer = object()  # one of several, perhaps: each takes back its own
         try:
-            run.closing = True
+            run.closing.add(closer)
             self._events.close()
         except ValueError as error:
             if str(error) != _EXECUTING:
                 raise
             run.scope.cancel("the stream was closed")
         finally:
-            run.closing = False  # should it be dropped later, the next entry closes it, not the collector
+            run.closing.discard(closer)  # should it be dropped later, the next entry closes it, not the collector
 
     def __enter__(self) -> RunStream[T_co]:
         if not self._started or self._refused is not None:

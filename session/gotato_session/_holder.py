@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import GeneratorType
 from typing import cast
 from weakref import ref
@@ -9,6 +11,8 @@ from weakref import ref
 from gotato_py import RunHold
 
 from ._arguments import a_text
+
+_NO_RUN = "(a branch is being made)"
 
 
 class Holder:
@@ -29,11 +33,13 @@ class Holder:
         """Takes the session for a run. Raises `Busy` while another one has it."""
         hold.take(self._holds, operation, self._name)
 
-    def check_free(self, operation: str) -> None:
-        """Raises `Busy` while a run has the session; from one that was left behind it is taken away."""
+    @contextmanager
+    def kept_from_runs(self, operation: str) -> Iterator[None]:
+        """No run begins in this block. Raises `Busy` while one has the session; takes it from one left behind."""
         going = cast("GeneratorType[None, None, None]", (None for _ in ()))
         try:
-            self.take(RunHold(operation, generator=ref(going)), operation)
+            self.take(RunHold(_NO_RUN, generator=ref(going)), operation)
+            yield
         finally:
             going.close()  # now that is left behind as well
 
@@ -44,4 +50,6 @@ class Holder:
     @property
     def run_ids(self) -> tuple[str, ...]:
         """The id of the run that has the session, if one goes on."""
-        return tuple([str(hold) for hold in list(self._holds.values()) if not hold.is_left_behind()])
+        return tuple(
+            [str(hold) for hold in list(self._holds.values()) if hold != _NO_RUN and not hold.is_left_behind()]
+        )

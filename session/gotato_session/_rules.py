@@ -84,12 +84,13 @@ def compaction_entry(compaction: Compaction, state: State, time: float) -> Entri
     return (CompactionEntry(state.seq + 1, time, state.leaf, kept),)
 
 
-def run_entries(record: RunRecord, state: State, time: float) -> Entries:
-    """The record, if the run has none yet, and the messages that waited for its end."""
+def run_entries(record: RunRecord, holder: Holder, state: State, time: float) -> Entries:
+    """The record, if the run has none yet, and the messages that waited for its end, unless another run goes on."""
     if record.run_id in state.run_ids:
         return ()
     run = RunEntry(state.seq + 1, time, record)
-    return (run,) if state.path.open else (run, *held_entries(state, time, run.seq, state.leaf))
+    others = [run_id for run_id in holder.run_ids if run_id != record.run_id and run_id not in state.run_ids]
+    return (run,) if state.path.open or others else (run, *held_entries(state, time, run.seq, state.leaf))
 
 
 def held_entries(state: State, time: float, seq: int, parent: str) -> Entries:

@@ -188,8 +188,8 @@ class Session(SessionView):
         """
         if not isinstance(entry_id, str):
             raise wrong("Session.branch: entry_id", "a str", entry_id)
-        self._holder.check_free("Session.branch")
-        self._commit("Session.branch", partial(self._branch_entries, entry_id))
+        with self._holder.kept_from_runs("Session.branch"):
+            self._commit("Session.branch", partial(self._branch_entries, entry_id))
 
     def _branch_entries(self, entry_id: str, state: State, time: float) -> rules.Entries:
         rules.check_place(entry_id, state, "Session.branch")
@@ -252,7 +252,7 @@ class Session(SessionView):
         """Records a run that has ended, once, and lets the session go if that run has it."""
         if not isinstance(record, RunRecord):
             raise wrong("Session.end_run: record", "a RunRecord", record)
-        ended = partial(rules.run_entries, record)
+        ended = partial(rules.run_entries, record, self._holder)
         try:
             self._commit("Session.end_run", ended)
             self._log.sync("Session.end_run")

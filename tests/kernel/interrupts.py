@@ -96,6 +96,10 @@ class LineInterrupt:
         self._step = "opcode" if opcodes_of else "line"
         self.where = ""
 
+    def happen(self) -> None:
+        """Raises the interrupt."""
+        raise self._kind
+
     def __call__(self, act: Callable[[], object]) -> bool:
         """Calls `act` and returns whether the interrupt came out of it, as it was."""
         before = sys.gettrace()
@@ -121,5 +125,22 @@ class LineInterrupt:
             self._left -= 1
             if self._left == 0:
                 self.where = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno} {frame.f_code.co_name}"
-                raise self._kind
+                self.happen()
         return self._count
+
+
+class AtLine(LineInterrupt):
+    """Calls `happens` there instead, as a signal handler is called."""
+
+    def __init__(self, number: int, happens: Callable[[], object], *, opcodes_of: str = "", lines_of: str = "") -> None:
+        super().__init__(number, opcodes_of=opcodes_of, lines_of=lines_of)
+        self._happens = happens
+
+    def happen(self) -> None:
+        """Calls it, unobserved."""
+        watching = sys.gettrace()
+        sys.settrace(None)
+        try:
+            self._happens()
+        finally:
+            sys.settrace(watching)

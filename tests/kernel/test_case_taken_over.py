@@ -7,6 +7,7 @@ import copy
 import pickle
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -26,14 +27,18 @@ from gotato_py import (
     InvalidArgument,
     InvalidState,
     MemoryTranscript,
+    MessageView,
     RunHold,
     RunRecord,
     RunStatus,
+    RunStream,
     StopReason,
+    StoreFailure,
     ToolCall,
     ToolMessage,
     ToolResultCommitted,
     ToolResultStatus,
+    TurnView,
     Usage,
     UserMessage,
     WaitingCall,
@@ -42,7 +47,7 @@ from gotato_py import (
 from gotato_testkit import Do, FakeTool, ScriptedModel, call, say
 
 from .hosts import PATIENCE_S
-from .interrupts import LineInterrupt
+from .interrupts import AtLine, LineInterrupt
 from .test_case_one_run import agent_on, assert_sendable, drop_half_read
 
 
@@ -102,6 +107,28 @@ def asking(payments: Payments, transcript: MemoryTranscript, *steps: Any) -> Age
     """An agent that asks before it pays."""
     gate = Hooks(before_tool=lambda use: Ask("pay?"))
     return Agent(ScriptedModel(list(steps)), transcript=transcript, tools=[payments.pay], extensions=[gate])
+
+
+@pytest.mark.parametrize("again", [1, 2])
+def test_answers_that_come_again(again: int) -> None:
+    """The same answers, delivered again when the first of the calls has been started and cut off, go on with the
+    others; when all is done they are refused."""
+    payments, transcript = Payments(), MemoryTranscript()
+    waiting = asking(payments, transcript, call("pay") + call("pay")).run("pay").waiting
+    answers = {record.key: Approve() for record in waiting}
+    streams = [asking(payments, transcript, say("never")).stream(answers=answers)]
+    while next(streams[0]).kind != "tool_execution_start":
+        pass
+    with pytest.warns(ResourceWarning, match="dropped"):
+        streams.clear()
+    with pytest.raises(InvalidArgument, match="answered before"):
+        asking(payments, transcript).run(answers={**answers, waiting[1].key: Deny("no")})
+    assert asking(payments, transcript, say("Paid one.")).run(answers=answers).text == "Paid one."
+    for _ in range(again):
+        with pytest.raises(InvalidArgument, match="no call of this agent waits"):
+            asking(payments, transcript).run(answers=answers)
+    assert payments.paid == 1
+    assert_sendable(transcript)
 
 
 class TestAnotherRunInBetween:
@@ -197,19 +224,42 @@ class TestAnotherRunInBetween:
         assert transcript.waiting == ()
         assert_sendable(transcript)
 
-    def test_who_is_refused_leaves_no_trace(self) -> None:
-        """The transcript in memory is free at once; one that knows no holds is told of a run that has failed."""
-        for kind in (Between, Foreign):
-            transcript = kind()
-            transcript.append(UserMessage("hi"))
-            late = agent_on(transcript)
-            transcript.happens.append(agent_on(transcript, say("Hello.")).run)
-            with pytest.raises(InvalidArgument, match="finished"):
-                late.run()
-            told = [record.status for record in transcript.records]
-            assert told == (["completed", "failed"] if kind is Foreign else ["completed"])
-            assert late.status == "idle"
-            assert_sendable(transcript)
+    @KINDS
+    def test_who_is_refused_has_failed(self, kind: type[Between]) -> None:
+        """What `begin_run` has begun `end_run` ends: with the record of a run that failed; the transcript is free."""
+        transcript = kind()
+        transcript.append(UserMessage("hi"))
+        late = agent_on(transcript)
+        transcript.happens.append(agent_on(transcript, say("Hello.")).run)
+        with pytest.raises(InvalidArgument, match="finished"):
+            late.run()
+        assert [(record.status, record.error) for record in transcript.records] == [
+            ("completed", ""), ("failed", "invalid_argument"),
+        ]  # fmt: skip
+        assert late.status == "idle"
+        assert_sendable(transcript)
+
+    @KINDS
+    def test_a_transcript_that_cannot_be_read_then(self, kind: type[Between]) -> None:
+        """An error of the transcript itself, once it has begun the run, ends it there too."""
+
+        class Unreadable(kind):  # type: ignore[misc, valid-type]  # a class that is given
+            broken = False
+
+            @property
+            def waiting(self) -> tuple[WaitingCall, ...]:
+                if self.broken:
+                    raise OSError
+                waits: tuple[WaitingCall, ...] = super().waiting
+                return waits
+
+        transcript = Unreadable()
+        transcript.happens.append(lambda: setattr(transcript, "broken", True))
+        with pytest.raises(StoreFailure):
+            agent_on(transcript).run("hi")
+        transcript.broken = False
+        assert [record.status for record in transcript.records] == ["failed"]
+        assert_sendable(transcript)
 
 
 def taken_over(number: int, **where: Any) -> LineInterrupt:
@@ -332,6 +382,85 @@ def test_while_a_dropped_run_is_closed_nobody_takes_it_over() -> None:
     assert_sendable(transcript)
 
 
+@only_3_11
+def test_others_come_and_go_while_a_dropped_run_is_reclaimed() -> None:
+    """Whatever the moment in which one run comes and goes, and a next one asks for a tool, the closing of the dropped
+    run leaves the calls of that one alone."""
+    number, came = 1, 0
+    while True:
+        transcript = MemoryTranscript()
+        first = agent_on(transcript, say("One two."))
+        drop_half_read(first)
+        third = agent_on(transcript, call("work"), say("Third."), tools=[work]).stream("work", check=False)
+
+        def others(transcript: MemoryTranscript = transcript, third: RunStream[None] = third) -> None:
+            with suppress(Busy):
+                agent_on(transcript).run("me")
+                while next(third).kind != "tool_execution_start":
+                    pass
+
+        line = AtLine(number, others, opcodes_of="_hold.py")
+        line(partial(first.wait_idle, PATIENCE_S))
+        if not line.where:
+            break
+        with suppress(Busy):
+            assert third.result.text == "Third."
+            came += 1
+        assert check_messages(transcript.messages) == []
+        number += 1
+    assert came > 5
+
+
+class Moving(MemoryTranscript):
+    """A transcript that another agent compacts, and goes on with, when it is looked at for the given time."""
+
+    def __init__(self, moment: int) -> None:
+        super().__init__()
+        self.left = moment
+        self.happens: Callable[[], object] | None = None
+
+    @property
+    def messages(self) -> MessageView:
+        if self.happens is not None:
+            self.left -= 1
+            if self.left == 0:
+                happens, self.happens = self.happens, None
+                happens()
+        return super().messages
+
+
+def compact(view: TurnView) -> None:
+    """Puts a summary in the place of all there is."""
+    view.transcript.replace(Compaction(UserMessage("Summary."), view.messages[-1].id))  # type: ignore[attr-defined]
+
+
+def note_texts(there: list[list[str]], transcript: MemoryTranscript) -> None:
+    """Notes what is in the transcript."""
+    there.append([message.text for message in transcript.messages])
+
+
+def test_what_is_read_is_of_one_moment() -> None:
+    """Whichever look another run comes behind, the request shows what the transcript holds then."""
+    for moment in range(1, 8):
+        transcript = Moving(moment)
+        there: list[list[str]] = []
+        look = Do(partial(note_texts, there, transcript))
+        model = ScriptedModel([[look, *say("Late.")], [look, *say("Later.")]])
+        agent = Agent(model, transcript=transcript)
+        agent_on(transcript, say("One."), say("Two.")).run("first")
+
+        def go_on(transcript: Moving = transcript) -> None:
+            with suppress(Busy):
+                agent_on(transcript, say("Two."), extensions=[Hooks(before_run=compact)]).run("second")
+                agent_on(transcript, say("Three.")).run("third")
+
+        transcript.happens = go_on
+        for text in ("late", "later"):
+            agent.run(text)
+            assert [message.text for message in model.requests[-1].messages] == there[-1]
+            assert there[-1][-1] == text
+
+
 def work() -> str:
     """Works."""
     return "done"
@@ -408,6 +537,57 @@ class TestRunHold:
             RunHold.of(5, "Mine.begin_run")
         with pytest.raises(InvalidArgument, match=r"^begin_run: run_id must be"):
             RunHold.of(None)
+
+    def test_who_was_refused_may_ask_again(self) -> None:
+        """A transcript may wait for its turn with the same hold: from then on others are `Busy`."""
+
+        class Waiting(MemoryTranscript):
+            looks = 0
+
+            def begin_run(self, run_id: str) -> None:
+                while True:
+                    try:
+                        return super().begin_run(run_id)
+                    except Busy:
+                        self.looks += 1
+                        if self.looks > 1:
+                            raise
+                        super().end_run(RunRecord("r-1", "", "completed", "", 0.0, 0.0, 1, 0, Usage()))
+
+        transcript = Waiting()
+        transcript.begin_run("r-1")
+
+        def meanwhile() -> str:
+            """Asks for the transcript."""
+            with pytest.raises(Busy):
+                agent_on(transcript).run("me too")
+            return "refused"
+
+        agent = agent_on(transcript, call("meanwhile"), say("Done."), tools=[meanwhile])
+        assert (agent.run("go").text, transcript.looks) == ("Done.", 2)
+
+    def test_one_hold_in_two_places(self) -> None:
+        """A transcript that mirrors itself into another one gives its hold on; both are free when the run has ended,
+        and taken over together when it was left behind."""
+
+        class Mirrored(MemoryTranscript):
+            def __init__(self) -> None:
+                super().__init__()
+                self.mirror = MemoryTranscript()
+
+            def begin_run(self, run_id: str) -> None:
+                super().begin_run(run_id)
+                self.mirror.begin_run(run_id)
+
+        transcript = Mirrored()
+        assert agent_on(transcript).run("one").ok
+        assert agent_on(transcript.mirror).run("two").ok
+        first = agent_on(transcript, say("One two."))
+        drop_half_read(first)
+        assert agent_on(transcript.mirror).run("three").ok
+        assert agent_on(transcript).run("four").ok
+        assert first.wait_idle(PATIENCE_S)
+        assert_sendable(transcript)
 
     @pytest.mark.parametrize("how", [copy.copy, copy.deepcopy, lambda hold: pickle.loads(pickle.dumps(hold))])
     def test_a_copy_is_the_id_alone(self, how: Callable[[RunHold], str]) -> None:

@@ -4,6 +4,7 @@ arguments, and exceptions that come from nowhere."""
 from __future__ import annotations
 
 import copy
+import sys
 from contextlib import suppress
 from functools import partial
 from threading import get_ident
@@ -18,13 +19,15 @@ from gotato_py import (
     Ask,
     Block,
     Deny,
+    GotatoError,
     Hooks,
+    InvalidState,
     Limits,
     MemoryTranscript,
     Message,
     RunStatus,
     RunStream,
-    StoreFailure,
+    TextDelta,
     ToolContext,
     ToolExecutionStart,
     ToolSpec,
@@ -34,7 +37,7 @@ from gotato_py import (
 from gotato_testkit import ScriptedModel, call, say
 
 from .hosts import PATIENCE_S, in_thread
-from .interrupts import LineInterrupt
+from .interrupts import AtLine, LineInterrupt
 from .laws import assert_laws
 from .stage import Stage
 from .test_case_one_run import agent_on, assert_sendable
@@ -228,7 +231,9 @@ def look() -> str:
     return "seen"
 
 
-def test_an_exception_from_nowhere_leaves_the_agent_well() -> None:
+@pytest.mark.parametrize("kind", [TimeoutError, InvalidState])
+@pytest.mark.parametrize("module", ["_ledger.py", "checks.py"])
+def test_an_exception_from_nowhere_leaves_the_agent_well(kind: type[Exception], module: str) -> None:
     """An error of a signal handler that comes while the kernel counts messages ends the run; the next one sees what is
     there, whatever line that was."""
     number = 0
@@ -236,11 +241,13 @@ def test_an_exception_from_nowhere_leaves_the_agent_well() -> None:
         number += 1
         transcript = MemoryTranscript()
         model = ScriptedModel([say("One."), call("look"), *[say("On.")] * 4])
-        agent = Agent(model, transcript=transcript, tools=[look])
+        told: list[str] = []
+        observer = Hooks(observe=partial(note_committed, told))
+        agent = Agent(model, transcript=transcript, tools=[look], extensions=[observer])
         agent.run("first")
         agent_on(transcript, say("Two."), say("Three.")).run("by another")  # which this agent has not counted yet
-        line = LineInterrupt(number, TimeoutError, lines_of="_ledger.py")
-        with suppress(StoreFailure):
+        line = LineInterrupt(number, kind, lines_of=module)
+        with suppress(GotatoError):
             line(partial(agent.run, "go", check=False))
         if not line.where:
             break
@@ -249,4 +256,34 @@ def test_an_exception_from_nowhere_leaves_the_agent_well() -> None:
             shown = [message.text for message in model.requests[-1].messages]
             assert shown == [message.text for message in transcript.messages][: len(shown)]
         assert check_messages(transcript.messages) == []
+        if kind is TimeoutError:  # one of ours ends a run as any other does: whoever raises it is not looked for
+            others = {"by another", "Two."}
+            assert told == [message.id for message in transcript.messages if message.text not in others]
+    assert number > 30
+
+
+def note_committed(told: list[str], event: object) -> None:
+    """Notes the messages that are told to be committed."""
+    message = getattr(event, "message", None)
+    if message is not None:
+        told.append(message.id)
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="traces bytecodes of frames entered before alone")
+def test_a_stream_is_closed_in_the_middle_of_its_close() -> None:
+    """A signal handler that closes a stream which is being closed changes nothing: it is closed when both are through,
+    and has a result."""
+    number = 0
+    while True:
+        number += 1
+        transcript = MemoryTranscript()
+        agent = agent_on(transcript, [TextDelta("One"), *say(" two.")])
+        stream = agent.stream("count", check=False)
+        while next(stream).kind != "message_update":
+            pass
+        line = AtLine(number, stream.close, opcodes_of="stream.py")
+        line(stream.close)
+        assert (agent.status, stream.result.status) == ("idle", RunStatus.CANCELLED)
+        if not line.where:
+            break
     assert number > 30

@@ -4,6 +4,7 @@ behind holds one up."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -17,7 +18,12 @@ from gotato_py import (
     Deny,
     Hooks,
     InvalidArgument,
+    MemoryTranscript,
+    Pending,
     RunStatus,
+    RunStream,
+    ToolMessage,
+    ToolResult,
     ToolResultStatus,
     UserMessage,
     check_messages,
@@ -26,6 +32,7 @@ from gotato_session import Session
 from gotato_testkit import Do, FakeTool, ScriptedModel, call, say
 
 from ..kernel.interrupts import LineInterrupt
+from .steps import AtStep
 
 
 class Between(Session):
@@ -61,8 +68,8 @@ def test_a_task_that_is_delivered_twice_at_once() -> None:
     assert session.begin_run("free") is None  # type: ignore[func-returns-value]  # it raises nothing
 
 
-def test_a_late_answer_is_refused_without_a_trace() -> None:
-    """The second of two answers is refused: it records no run, and the session is free."""
+def test_a_late_answer_is_refused() -> None:
+    """The second of two answers is refused: only the record of the run is kept of it, and the session is free."""
     session = Between()
     gate = Hooks(before_tool=lambda use: Ask("pay?"))
     (waiting,) = agent_on(session, call("pay"), tools=[pay], extensions=[gate]).run("pay").waiting
@@ -70,8 +77,34 @@ def test_a_late_answer_is_refused_without_a_trace() -> None:
     session.happens = partial(first.run, answers={waiting.key: Approve()})
     with pytest.raises(InvalidArgument, match="no call of this agent waits"):
         late.run(answers={waiting.key: Deny("no")})
-    assert [run.status for run in session.runs] == ["waiting", "completed"]
+    assert [run.status for run in session.runs] == ["waiting", "completed", "failed"]
+    assert session.messages[-1].text == "Paid."
     assert agent_on(session).run("next").ok
+
+
+def test_answers_that_come_again() -> None:
+    """The same answers, delivered again when the first of the calls has been started and cut off, go on with the
+    others: nothing is paid twice."""
+    session, paid = Session(), []
+
+    def settle() -> str:
+        """Pays."""
+        paid.append(1)
+        return "paid"
+
+    gate = Hooks(before_tool=lambda use: Ask("pay?"))
+    agents = [agent_on(session, *steps, tools=[settle], extensions=[gate]) for steps in (
+        [call("settle") + call("settle")], [say("never")], [say("Paid one.")],
+    )]  # fmt: skip
+    answers = {record.key: Approve() for record in agents[0].run("pay").waiting}
+    streams = [agents[1].stream(answers=answers)]
+    while next(streams[0]).kind != "tool_execution_start":
+        pass
+    with pytest.warns(ResourceWarning, match="dropped"):
+        streams.clear()
+    assert agents[2].run(answers=answers).text == "Paid one."
+    assert paid == [1]
+    assert check_messages(session.messages) == []
 
 
 def dropped_in_a_call(session: Session) -> Agent:
@@ -108,6 +141,7 @@ def test_a_dropped_stream_holds_up_no_other_agent() -> None:
     dropped_in_a_call(session)
     assert agent_on(session).run("next").ok
     assert check_messages(session.messages) == []
+    assert [run.status for run in session.runs] == ["cancelled", "completed", "completed", "completed"]
 
 
 def test_a_dropped_stream_is_closed_by_its_own_agent() -> None:
@@ -131,6 +165,67 @@ def test_a_branch_after_a_dropped_stream() -> None:
     with agent.stream("again", check=False), pytest.raises(Busy):
         session.branch("")
     assert agent_on(session).run("next").ok
+
+
+def test_a_run_that_begins_in_the_middle_of_a_branch() -> None:
+    """Whatever the step, a run begins before a branch, which is then refused, or behind it: it loses no result."""
+    number, began = 0, 0
+    while True:
+        number += 1
+        session = Session()
+        agent_on(session, say("Hello.")).run("hi")
+        stream = agent_on(session, call("pay"), say("Paid."), tools=[pay]).stream("pay", check=False)
+
+        def begin(stream: RunStream[None] = stream) -> None:
+            with suppress(Busy):
+                while next(stream).kind != "tool_execution_start":
+                    pass
+
+        step = AtStep(number, begin)
+        with suppress(Busy):
+            step(partial(session.branch, ""))
+        if step.steps < number:
+            break
+        with suppress(Busy):
+            assert stream.result.text == "Paid."
+            began += 1
+        assert check_messages(session.messages) == []
+        assert agent_on(session).run("next").ok
+    assert 0 < began < number
+
+
+def test_one_hold_for_a_session_and_a_copy_of_it() -> None:
+    """A transcript that mirrors its runs into a session has both, and leaves both."""
+
+    class Mirrored(MemoryTranscript):
+        def __init__(self) -> None:
+            super().__init__()
+            self.mirror = Session()
+
+        def begin_run(self, run_id: str) -> None:
+            super().begin_run(run_id)
+            self.mirror.begin_run(run_id)
+
+    transcript = Mirrored()
+    for _ in range(2):
+        assert Agent(ScriptedModel([say("Hi.")]), transcript=transcript).run("hi").ok
+    transcript.mirror.branch("")
+    assert agent_on(transcript.mirror).run("hi").ok
+
+
+def test_a_completion_in_the_middle_of_a_branch() -> None:
+    """What came of a pending call is told whenever it comes while a branch is made."""
+    number = 0
+    while True:
+        number += 1
+        session = Session()
+        agent_on(session, call("order"), say("Ordered."), tools=[FakeTool("order", Pending("soon"))]).run("order")
+        (key,) = (message.result.key for message in session.messages if isinstance(message, ToolMessage))
+        step = AtStep(number, partial(session.complete_call, key, ToolResult("", ToolResultStatus.OK)))
+        step(partial(session.branch, session.messages[-1].id))
+        if step.steps < number:
+            break
+        assert session.messages[-1].role == "user"
 
 
 def test_ctrl_c_after_a_run_was_recorded_ends_no_other() -> None:
