@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from types import GeneratorType
 from typing import cast
@@ -34,7 +34,7 @@ class Holder:
         hold.take(self._holds, operation, self._name)
 
     @contextmanager
-    def kept_from_runs(self, operation: str) -> Iterator[None]:
+    def kept_from_runs(self, operation: str) -> Generator[None]:
         """No run begins in this block. Raises `Busy` while one has the session; takes it from one left behind."""
         going = cast("GeneratorType[None, None, None]", (None for _ in ()))
         try:
