@@ -66,8 +66,9 @@ class RunHold(str):
         """Lets the transcript go, if a run with this id has it that does not do so itself, as an agent's does: two
         agents may give their runs the same id."""
         holder = place.get(_RUN)
-        if holder is not None and holder._generator is None and holder == run_id:
+        if isinstance(holder, RunHold) and holder._generator is None and holder == run_id:
             holder.let_go()
+            holder._pid = 0  # nothing else tells that it is over, should it have claimed what another has left
 
     def take(self, place: dict[str, RunHold], operation: str, name: str = "the transcript") -> None:
         """Takes the transcript for the run, over from one that was left behind. Raises `Busy` while another goes on."""
@@ -75,7 +76,7 @@ class RunHold(str):
             if all(each is not place for each in self._places):
                 self._places = (*self._places, place)
             while (holder := place.setdefault(_RUN, self)) is not self:
-                if holder.is_left_behind() and holder._goes_to(self):
+                if self._may_follow(holder):
                     _free(place, holder)
                 elif place.get(_RUN) is holder:
                     text = f"{name} is busy with run {holder}: one run at a time"
@@ -85,6 +86,10 @@ class RunHold(str):
             if not isinstance(error, Busy):  # who was refused may ask again
                 self._pid = 0  # of no process: left behind, whatever it has claimed
             raise
+
+    def _may_follow(self, holder: RunHold) -> bool:
+        """Claims the place of a hold that was left behind. In a copy of a place that a run had is a str: nobody's."""
+        return not isinstance(holder, RunHold) or (holder.is_left_behind() and holder._goes_to(self))
 
     def let_go(self) -> None:
         """Lets go of what it has."""

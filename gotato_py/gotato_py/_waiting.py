@@ -64,15 +64,12 @@ def answered(
     """
     if not records:
         raise InvalidArgument("answers: no call of this agent waits for an answer", operation="Agent.run")
-    decided = dict(records)
-    given = {record.key: record.decision for record in recorded}
+    decided, given = dict(records), {record.key: record.decision for record in recorded}
     for key, answer in answers.items():
-        if key not in decided:
-            if given.get(key) == answer:
-                continue
+        known = decided[key].decision if key in decided else given.get(key)
+        if key not in decided and known is None:
             waits = ", ".join(decided)
             raise InvalidArgument(f"answers: no call {key!r} waits; those that do: {waits}", operation="Agent.run")
-        known = decided[key].decision
         if known is None:
             decided[key] = replace(decided[key], decision=answer)
         elif known not in (answer, Deny(_EXPIRED)):  # an answer that comes too late is none

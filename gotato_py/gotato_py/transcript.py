@@ -100,7 +100,8 @@ class Transcript(Protocol):
     """What happened, in order. An agent is the only writer while it runs.
 
     Optional members, read with a default: `replace(compaction) -> bool`, `compactions`, `begin_run(run_id)`, which
-    raises `Busy` and changes nothing while another run has it, and `end_run(record)`, by which that run lets it go.
+    raises `Busy` and changes nothing while another run has it, and `end_run(record)`, by which that run lets it go. A
+    record may also come, later, of a run that has it no more: one that was left behind, and whose place another took.
     Without those two, nothing keeps two agents from writing between each other's calls and results.
     """
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from threading import RLock
 from types import GeneratorType
 from typing import cast
 from weakref import ref
@@ -18,11 +19,12 @@ _NO_RUN = "(a branch is being made)"
 class Holder:
     """The run that has the session. One that was left behind holds up nobody."""
 
-    __slots__ = ("_holds", "_name")
+    __slots__ = ("_holds", "_name", "_turn")
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._holds: dict[str, RunHold] = {}
+        self._turn = RLock()  # of whoever keeps runs away
 
     def hold(self, run_id: str, since: float) -> RunHold:
         """A run's hold, not taken yet; for a plain id, as of that time in Unix seconds."""
@@ -36,12 +38,17 @@ class Holder:
     @contextmanager
     def kept_from_runs(self, operation: str) -> Generator[None]:
         """No run begins in this block. Raises `Busy` while one has the session; takes it from one left behind."""
-        going = cast("GeneratorType[None, None, None]", (None for _ in ()))
-        try:
-            self.take(RunHold(_NO_RUN, generator=ref(going)), operation)
-            yield
-        finally:
-            going.close()  # now that is left behind as well
+        with self._turn:
+            going = cast("GeneratorType[None, None, None]", (None for _ in ()))
+            hold = RunHold(_NO_RUN, generator=ref(going))
+            try:
+                self.take(hold, operation)
+                yield
+            finally:
+                try:
+                    hold.let_go()
+                finally:
+                    going.close()  # whatever has interrupted that, it is left behind now
 
     def end(self, run_id: str) -> None:
         """Lets the session go, if that run has it and does not do so itself."""

@@ -18,6 +18,7 @@ from gotato_py import (
     WaitingCall,
 )
 
+from ._arguments import wrong
 from ._entries import (
     CompactionEntry,
     Entry,
@@ -116,7 +117,9 @@ def label_entry(name: str, entry_id: str | None, state: State, time: float) -> E
 
 
 def check_place(entry_id: str, state: State, operation: str) -> None:
-    """Raises `NotFound` for what is no place of the session."""
+    """Raises `NotFound` for what is no place of the session, `InvalidArgument` for what cannot be one."""
+    if not isinstance(entry_id, str):
+        raise wrong(f"{operation}: entry_id", "a str", entry_id)
     if entry_id and entry_id not in state.nodes:
         raise NotFound(f"the session has no entry with the id {entry_id!r}", operation=operation)
 

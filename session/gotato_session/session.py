@@ -186,8 +186,8 @@ class Session(SessionView):
         what was started without one is *effect unknown*, what never began `not_run`; a batch that still waits goes on
         waiting. What came of its pending calls is told there too. Raises `NotFound` for an unknown id, `Busy` in a run.
         """
-        if not isinstance(entry_id, str):
-            raise wrong("Session.branch: entry_id", "a str", entry_id)
+        self._log.check_writable("Session.branch")
+        rules.check_place(entry_id, self._log.state, "Session.branch")
         with self._holder.kept_from_runs("Session.branch"):
             self._commit("Session.branch", partial(self._branch_entries, entry_id))
 

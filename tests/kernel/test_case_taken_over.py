@@ -582,6 +582,11 @@ class TestRunHold:
         transcript = Mirrored()
         assert agent_on(transcript).run("one").ok
         assert agent_on(transcript.mirror).run("two").ok
+        drop_half_read(agent := agent_on(transcript, say("One two.")))
+        transcript.mirror.begin_run("import-1")
+        transcript.mirror.end_run(RunRecord("import-1", "", "completed", "", 0.0, 0.0, 1, 0, Usage()))
+        assert agent_on(transcript).run("and on").ok
+        assert agent.wait_idle(PATIENCE_S)
         first = agent_on(transcript, say("One two."))
         drop_half_read(first)
         assert agent_on(transcript.mirror).run("three").ok
@@ -619,5 +624,8 @@ class TestRunHold:
         transcript.end_run(RunRecord("r-2", "", "completed", "", 0.0, 0.0, 1, 0, Usage()))
         with pytest.raises(Busy):
             transcript.begin_run("r-3")
+        copied = copy.deepcopy(transcript)
+        copied.end_run(RunRecord("r-1", "", "completed", "", 0.0, 0.0, 1, 0, Usage()))
+        assert agent_on(copied).run("me too").ok
         transcript.end_run(RunRecord("r-1", "", "completed", "", 0.0, 0.0, 1, 0, Usage()))
         assert agent_on(transcript).run("me too").status is RunStatus.COMPLETED

@@ -3,6 +3,7 @@ behind holds one up."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -19,9 +20,11 @@ from gotato_py import (
     Hooks,
     InvalidArgument,
     MemoryTranscript,
+    NotFound,
     Pending,
     RunStatus,
     RunStream,
+    TextDelta,
     ToolMessage,
     ToolResult,
     ToolResultStatus,
@@ -164,6 +167,47 @@ def test_a_branch_after_a_dropped_stream() -> None:
     assert len(session.messages) == 0
     with agent.stream("again", check=False), pytest.raises(Busy):
         session.branch("")
+    assert agent_on(session).run("next").ok
+
+
+def test_a_branch_to_nowhere_takes_nothing() -> None:
+    """A place that is not there is named before a run that was left behind loses the session."""
+    session = Session()
+    agent = agent_on(session, [TextDelta("One"), *say(" two.")])
+    streams = [agent.stream("count")]
+    while next(streams[0]).kind != "message_update":
+        pass
+    with pytest.warns(ResourceWarning, match="dropped"):
+        streams.clear()
+    with pytest.raises(NotFound):
+        session.branch("nowhere")
+    with pytest.raises(InvalidArgument, match=r"^Session\.branch: entry_id must be a str"):
+        session.branch(None)  # type: ignore[arg-type]
+    assert agent.wait_idle(10)
+    assert session.messages[-1].text == "One"
+
+
+def test_threads_may_branch_at_once() -> None:
+    """They take turns: none is `Busy`, since no run is in their way."""
+    session = Session()
+    agent_on(session, say("Hello.")).run("hi")
+    places = [message.id for message in session.messages]
+    together, failed = threading.Barrier(4), []
+
+    def branch() -> None:
+        together.wait()
+        for at in range(50):
+            try:
+                session.branch(places[at % 2])
+            except Busy as error:
+                failed.append(error)
+
+    threads = [threading.Thread(target=branch) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
     assert agent_on(session).run("next").ok
 
 
