@@ -237,7 +237,9 @@ class World:
         self.snapshot = None
         self.tools.let_go()
         del self.log[length:]
-        self.note("killed", self.run_id)
+        begun = [entry.value for entry in self.log if entry.kind == "begin_run"]
+        for run_id in {*begun[-1:], self.run_id}:  # it may have been closing one that was left behind before
+            self.note("killed", run_id)
         self.kept = MemoryTranscript.from_dict(json.loads(stored))
         self._catch_up()
         self.hosts.subscribers.clear()
