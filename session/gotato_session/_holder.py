@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from threading import RLock
 from types import GeneratorType
@@ -36,9 +36,12 @@ class Holder:
         hold.take(self._holds, operation, self._name)
 
     @contextmanager
-    def kept_from_runs(self, operation: str) -> Generator[None]:
-        """No run begins in this block. Raises `Busy` while one has the session; takes it from one left behind."""
+    def kept_from_runs(self, operation: str, check: Callable[[], object]) -> Generator[None]:
+        """No run begins in this block. Raises `Busy` while one has the session, and what `check` raises before it is
+        taken from one that was left behind."""
         with self._turn:
+            if not self.run_ids:
+                check()
             going = cast("GeneratorType[None, None, None]", (None for _ in ()))
             hold = RunHold(_NO_RUN, generator=ref(going))
             try:

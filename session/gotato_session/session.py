@@ -187,8 +187,8 @@ class Session(SessionView):
         waiting. What came of its pending calls is told there too. Raises `NotFound` for an unknown id, `Busy` in a run.
         """
         self._log.check_writable("Session.branch")
-        rules.check_place(entry_id, self._log.state, "Session.branch")
-        with self._holder.kept_from_runs("Session.branch"):
+        check = partial(rules.check_place, entry_id, self._log.state, "Session.branch")
+        with self._holder.kept_from_runs("Session.branch", check):
             self._commit("Session.branch", partial(self._branch_entries, entry_id))
 
     def _branch_entries(self, entry_id: str, state: State, time: float) -> rules.Entries:
