@@ -264,12 +264,13 @@ class Stores(RuleBasedStateMachine):
 
     @rule(which=few, run_id=run_ids, tokens=st.integers(0, 9))
     def end_run(self, which: int, run_id: str, tokens: int) -> None:
-        """The first record of a run is kept, and what was held enters."""
+        """The first record of a run is kept, and what was held enters, unless another run goes on."""
         session, twin = self.chosen(which)
         session.end_run(run_record(run_id, tokens))
         if run_id not in twin.runs:
             twin.runs[run_id] = run_record(run_id, tokens)
-            twin.place()
+            if twin.running in ("", *twin.runs):
+                twin.place()
         if twin.running == run_id:
             twin.running = ""
 
