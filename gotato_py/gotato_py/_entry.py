@@ -104,7 +104,8 @@ def open_transcript(run: Run, known: Ledger | None) -> None:
     """Reads what the transcript holds that is not known yet, refuses a run that cannot go on from it, and begins it.
 
     Raises before anything is changed: `InvalidState` for a history that no provider would take, `InvalidArgument`
-    where there is nothing to go on from, what `begin_run` raises (`Busy`).
+    where there is nothing to go on from, what `begin_run` raises (`Busy`). Only where another run has come in between
+    is the transcript told of a run: one that has failed.
     """
     opening, begin_run = run.opening, getattr(run.setup.transcript, "begin_run", None)
     try:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import pytest
 
@@ -38,6 +38,7 @@ from gotato_py import (
     ToolMessage,
     ToolResultCommitted,
     ToolResultStatus,
+    Transcript,
     TurnView,
     Usage,
     UserMessage,
@@ -49,6 +50,8 @@ from gotato_testkit import Do, FakeTool, ScriptedModel, call, say
 from .hosts import PATIENCE_S
 from .interrupts import AtLine, LineInterrupt
 from .test_case_one_run import agent_on, assert_sendable, drop_half_read
+
+T = TypeVar("T", bound=Transcript)
 
 
 class Between(MemoryTranscript):
@@ -86,6 +89,19 @@ class Foreign(Between):
     def end_run(self, record: RunRecord) -> None:
         self.records.append(record)
         self.runs.clear()
+
+
+class Mirrored(MemoryTranscript, Generic[T]):
+    """A transcript that gives its runs on to another one."""
+
+    def __init__(self, mirror: T) -> None:
+        super().__init__()
+        self.mirror = mirror
+
+    def begin_run(self, run_id: str) -> None:
+        super().begin_run(run_id)
+        begin_run: Callable[[str], None] = getattr(self.mirror, "begin_run")  # noqa: B009  # optional in a Transcript
+        begin_run(run_id)
 
 
 KINDS = pytest.mark.parametrize("kind", [Between, Foreign])
@@ -570,16 +586,7 @@ class TestRunHold:
         """A transcript that mirrors itself into another one gives its hold on; both are free when the run has ended,
         and taken over together when it was left behind."""
 
-        class Mirrored(MemoryTranscript):
-            def __init__(self) -> None:
-                super().__init__()
-                self.mirror = MemoryTranscript()
-
-            def begin_run(self, run_id: str) -> None:
-                super().begin_run(run_id)
-                self.mirror.begin_run(run_id)
-
-        transcript = Mirrored()
+        transcript = Mirrored(MemoryTranscript())
         assert agent_on(transcript).run("one").ok
         assert agent_on(transcript.mirror).run("two").ok
         drop_half_read(agent := agent_on(transcript, say("One two.")))

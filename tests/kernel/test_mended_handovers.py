@@ -8,7 +8,7 @@ import sys
 from contextlib import suppress
 from functools import partial
 from threading import get_ident
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 
@@ -24,7 +24,6 @@ from gotato_py import (
     InvalidState,
     Limits,
     MemoryTranscript,
-    Message,
     RunStatus,
     RunStream,
     TextDelta,
@@ -41,20 +40,7 @@ from .interrupts import AtLine, LineInterrupt
 from .laws import assert_laws
 from .stage import Stage
 from .test_case_one_run import agent_on, assert_sendable
-
-M = TypeVar("M", bound=Message)
-
-
-class Writers(MemoryTranscript):
-    """A transcript that notes which threads have written to it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.threads: list[int] = []
-
-    def append(self, message: M) -> M:
-        self.threads.append(get_ident())
-        return super().append(message)
+from .test_case_streams import ThreadNoting
 
 
 class TestAStreamThatWasClosedFromWithin:
@@ -78,7 +64,7 @@ class TestAStreamThatWasClosedFromWithin:
     @pytest.mark.parametrize("by_other", [False, True], ids=["from within", "by another thread"])
     def test_the_collector_writes_nothing(self, by_other: bool) -> None:
         """Where the stream is dropped on another thread, that commits nothing; the agent's next entry closes it."""
-        transcript = Writers()
+        transcript = ThreadNoting()
         agent, streams = self.dropped(transcript, by_other=by_other)
         before = len(transcript.messages)
         with pytest.warns(ResourceWarning, match="dropped"):

@@ -19,7 +19,6 @@ from gotato_py import (
     Deny,
     Hooks,
     InvalidArgument,
-    MemoryTranscript,
     NotFound,
     Pending,
     RunStatus,
@@ -35,6 +34,7 @@ from gotato_session import Session
 from gotato_testkit import Do, FakeTool, ScriptedModel, call, say
 
 from ..kernel.interrupts import LineInterrupt
+from ..kernel.test_case_taken_over import Mirrored
 from .steps import AtStep
 
 
@@ -241,16 +241,7 @@ def test_a_run_that_begins_in_the_middle_of_a_branch() -> None:
 def test_one_hold_for_a_session_and_a_copy_of_it() -> None:
     """A transcript that mirrors its runs into a session has both, and leaves both."""
 
-    class Mirrored(MemoryTranscript):
-        def __init__(self) -> None:
-            super().__init__()
-            self.mirror = Session()
-
-        def begin_run(self, run_id: str) -> None:
-            super().begin_run(run_id)
-            self.mirror.begin_run(run_id)
-
-    transcript = Mirrored()
+    transcript = Mirrored(Session())
     for _ in range(2):
         assert Agent(ScriptedModel([say("Hi.")]), transcript=transcript).run("hi").ok
     transcript.mirror.branch("")
