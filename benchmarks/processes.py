@@ -92,12 +92,14 @@ def importing(clock: Callable[[], float]) -> Callable[[Effort], Measured]:
     return measure
 
 
+# 100 and 65 ms on a machine where the floor takes 31: the ratio is what holds on others, and in their slower moments.
+_FIRST = Goal(100 / 31, 65 / 31, "ratio")
 ROWS = (
     Row("idle", "heap per idle agent", "KB", Goal(4, 1.5), in_child("idle")),
     Row("finished", "heap per agent after 25 rounds of 4 KB", "KB", Goal(160, 130), in_child("finished")),
     Row("process", "whole process with 100 such agents", "MB", Goal(41, 33), in_child("process")),
     Row("import", "import gotato_py over a bare interpreter", "ms", Goal(50, 25), importing(_wall_s)),
     Row("import_cpu", "the same in CPU time", "ms", Goal(50, 25), importing(_cpu_s)),
-    Row("first_answer", "start of the process to the first answer", "ms", Goal(100, 65), first_answer(_wall_s)),
-    Row("first_answer_cpu", "the same in CPU time", "ms", Goal(100, 65), first_answer(_cpu_s)),
+    Row("first_answer", "start of the process to the first answer", "ms", _FIRST, first_answer(_wall_s)),
+    Row("first_answer_cpu", "the same in CPU time", "ms", _FIRST, first_answer(_cpu_s)),
 )

@@ -57,7 +57,7 @@ def cells(row: Row, measured: Measured) -> tuple[str, ...]:
     judged, goal = row.judged(measured) or measured.ours, row.goal
     unit = " x" if goal is not None and goal.of == "ratio" else f" {row.unit}"
     sign = ">= " if goal is not None and goal.least else "<= "
-    must, aim = ("", "") if goal is None else (f"{sign}{goal.must:g}{unit}", f"{sign}{goal.aim:g}{unit}")
+    must, aim = ("", "") if goal is None else (f"{sign}{goal.must:.3g}{unit}", f"{sign}{goal.aim:.3g}{unit}")
     between = f"{number(judged.low)}-{number(judged.high)}{unit}"
     ours = f"{number(measured.ours.middle)} {row.unit}"
     return row.name, row.title, floor, ours, ratio, between, must, aim, row.verdict(measured)

@@ -41,6 +41,7 @@ _PAIRS: dict[object, tuple[str, bool]] = {  # what an event opens (True) or clos
     MessageDiscarded: ("message", False),
     ToolExecutionEnd: ("", False),
 }
+_HEADER = len(EventHeader.__match_args__)
 _makers: dict[object, Callable[..., EventHeader]] = {}  # constructors without checks, each made at first use
 
 
@@ -87,12 +88,12 @@ class Announcer:
         self.left: bool = False  # the stream was closed or dropped at an event
 
     def emit(self, kind: Callable[..., EventHeader], *fields: Any) -> Event:  # Any: the fields of the kind
-        """Makes an event and tells it; the stream gets the last one only when the agent is free (`tell_stream`)."""
+        """Makes an event of all its `fields` and tells it; the stream gets the last one only when the agent is free
+        (`tell_stream`)."""
         if self._telling is not None:
             self.go_on()
-        make = _makers.get(kind) or _makers.setdefault(kind, unchecked(kind))
-        number = self.sequence + 1
-        event: Any = make(self._agent_id, self._run_id, number, self.turn, self._time(), *fields)
+        make = _makers.get(kind) or _makers.setdefault(kind, unchecked(kind, packed=_HEADER))
+        event: Any = make(self._agent_id, self._run_id, self.sequence + 1, self.turn, self._time(), fields)
         listeners = self._listeners
         if kind is AgentEnd:
             listeners, self.last = self._observers, event

@@ -131,7 +131,7 @@ def _attempt(run: Run, request: ModelRequest, answer: Answer) -> Generator[Event
 
 def _announce(run: Run, answer: Answer, event: ModelEvent) -> None:
     if answer.delivered and "message" not in run.announcer.open:
-        run.announcer.emit(MessageStart, answer.id)
+        run.announcer.emit(MessageStart, answer.id, "assistant")
     if type(event) is TextDelta:
         run.announcer.emit(MessageUpdate, well_formed(event.text))
     elif type(event) is ToolCallReady or type(event) is Done:

@@ -138,7 +138,7 @@ def abandon(run: Run, job: Job) -> None:
 def announce_answer(run: Run, message: AssistantMessage) -> None:
     """Announces an answer that is committed."""
     if "message" not in run.announcer.open:  # a model may give all of it in its Done alone
-        run.announcer.emit(MessageStart, message.id)
+        run.announcer.emit(MessageStart, message.id, "assistant")
     run.announcer.emit(MessageEnd, message)
 
 

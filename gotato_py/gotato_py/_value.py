@@ -40,12 +40,16 @@ _TEXTS = {
 }
 
 
-def unchecked(kind: Callable[..., T]) -> Callable[..., T]:
-    """The constructor without its checks, all arguments positional, for values that the kernel itself has made."""
+def unchecked(kind: Callable[..., T], *, packed: int | None = None) -> Callable[..., T]:
+    """The constructor without its checks, all arguments positional, for values that the kernel itself has made.
+
+    From field number `packed` on, where given, the fields come together in one last argument, a tuple of them all.
+    """
     owner: Any = kind
     draft = _draft_of(owner)
     fields: Mapping[str, Field] = owner._value_fields
-    taken = [name if spec.default is MISSING else f"{name}=default_{name}" for name, spec in fields.items()]
+    single, together = list(fields)[:packed], [] if packed is None else list(fields)[packed:]
+    taken = [name if fields[name].default is MISSING else f"{name}=default_{name}" for name in single]
     scope = {
         "draft": draft,
         "new": object.__new__,
@@ -53,9 +57,10 @@ def unchecked(kind: Callable[..., T]) -> Callable[..., T]:
         **{f"default_{name}": spec.default for name, spec in fields.items()},
     }
     lines = [
-        f"def make({', '.join(taken)}):",
+        f"def make({', '.join(taken if packed is None else [*taken, 'packed'])}):",
         "    self = new(draft)",
-        *(f"    self.{name} = {name}" for name in fields),
+        *(f"    self.{name} = {name}" for name in single),
+        *([f"    {', '.join(f'self.{name}' for name in together)}, = packed"] if together else []),
     ]
     exec(
         "\n".join([*lines, "    self.__class__ = cls", "    return self"]), scope
