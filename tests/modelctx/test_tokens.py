@@ -191,6 +191,43 @@ for name, expected in (("broken", NotSupported), ("other", InvalidArgument), (No
     )
 
 
+VOCABULARY = '''
+"""Adds a vocabulary to tiktoken, which looks for such modules: every byte is a token, and "ab" is one."""
+
+
+def letters():
+    ranks = {bytes([byte]): byte for byte in range(256)} | {b"ab": 256}
+    named = {"name": "letters", "pat_str": r"\\S+|\\s+"}
+    return {**named, "mergeable_ranks": ranks, "special_tokens": {"<|endoftext|>": 257}}
+
+
+ENCODING_CONSTRUCTORS = {"letters": letters}
+'''
+
+
+def test_tiktoken_itself_counts_texts(tmp_path: Path) -> None:
+    """The package, with a vocabulary that needs no download: merged pairs are one token, special words are text."""
+    pytest.importorskip("tiktoken")
+    (tmp_path / "tiktoken_ext").mkdir()
+    (tmp_path / "tiktoken_ext" / "letters.py").write_text(VOCABULARY, "utf-8")
+    run(
+        """
+from gotato_modelctx import estimate_tokens, tiktoken_counter
+from gotato_py import InvalidArgument
+count = tiktoken_counter("letters")
+assert [count(text) for text in ("", "abc", "\u00e9", "<|endoftext|>")] == [0, 2, 2, 13]
+assert estimate_tokens("abab", counter=count) == 2
+try:
+    tiktoken_counter("another")
+except InvalidArgument as error:
+    assert "letters" in str(error)
+else:
+    raise SystemExit("an unknown vocabulary")
+""",
+        tmp_path,
+    )
+
+
 def test_the_real_tiktoken_agrees_roughly() -> None:
     """Where tiktoken and its vocabulary are at hand, the default is within a factor of two of it for English prose."""
     pytest.importorskip("tiktoken")
