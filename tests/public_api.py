@@ -24,6 +24,7 @@ PACKAGES = (
     "gotato_testkit",
     "gotato_testkit.contracts",
     "gotato_testkit.fixtures",
+    "gotato_testkit.server",
     "gotato_testkit.strategies",
     "gotato_cli",
 )

@@ -1,7 +1,7 @@
 """gotato_testkit: a scripted model, fake tools, a clock that moves by hand. Runs of an agent without a network.
 
-Beside what is here there are `gotato_testkit.strategies` and `gotato_testkit.contracts`, which need Hypothesis, and
-`gotato_testkit.fixtures`, which needs pytest.
+Beside what is here there are `gotato_testkit.server`, a provider on the loopback, `gotato_testkit.strategies` and
+`gotato_testkit.contracts`, which need Hypothesis, and `gotato_testkit.fixtures`, which needs pytest.
 """
 
 from importlib import import_module

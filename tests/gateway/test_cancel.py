@@ -223,7 +223,7 @@ def test_tls_body_is_cancelled_too(
 ) -> None:
     """Behind TLS, a stalled body ends with the scope as well."""
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
-    with Server(Reply(STARTED, framing=framing, then="stall"), tls) as server:
+    with Server(Reply(STARTED, framing=framing, then="stall"), tls=tls) as server:
         scope = Scope()
         with once(lambda: server.arrived.wait(10), lambda: scope.cancel("enough")) as since:
             assert str(ended_with(local(server.url), scope)) == "enough"

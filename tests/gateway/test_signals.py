@@ -107,7 +107,7 @@ def test_in_every_dialect(dialect: str) -> None:
 def test_behind_tls_too(tls: ssl.SSLContext, certificate: Path, monkeypatch: pytest.MonkeyPatch, framing: Any) -> None:
     """There it is the TLS layer that has nothing to give yet."""
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
-    with Server(Reply(STARTED, framing=framing, then="stall"), tls) as server:
+    with Server(Reply(STARTED, framing=framing, then="stall"), tls=tls) as server:
         assert ended_by_signal(server) < SOON
 
 
@@ -137,7 +137,7 @@ def test_a_body_in_many_small_pieces_arrives_whole(
     body = b"".join(HELLO)
     for context in (None, tls):
         pieces = [body[:1], *(body[at : at + 1] for at in range(1, 40)), body[40:]]
-        with Server(Reply(pieces, gap=0.002), context) as server:
+        with Server(Reply(pieces, gap=0.002), tls=context) as server:
             model = local(server.url)
             assert [ask(model).text for _ in range(2)] == ["Hello"] * 2
             assert server.connections == 1  # it can be used again

@@ -280,7 +280,7 @@ def test_80_a_ca_bundle_still_works(
     dialect: str, tls: ssl.SSLContext, certificate: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Case 61 h as well: an unknown certificate is an error that is not retried, until REQUESTS_CA_BUNDLE knows it."""
-    with Server(Reply(STREAMS[dialect]("Hello")), tls) as server:
+    with Server(Reply(STREAMS[dialect]("Hello")), tls=tls) as server:
         model = local(server.url, ADAPTERS[dialect])
         error = ask(model).error
         assert type(error) is ConnectionFailed
@@ -296,7 +296,7 @@ def test_80_other_places_for_a_ca(
     place: str, tls: ssl.SSLContext, certificate: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A certificate authority is also taken from the older variable and from the user's session."""
-    with Server(Reply(HELLO), tls) as server, requests.Session() as session:
+    with Server(Reply(HELLO), tls=tls) as server, requests.Session() as session:
         if place == "session.verify":
             session.verify = str(certificate)
         else:
