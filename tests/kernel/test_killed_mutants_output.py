@@ -60,6 +60,12 @@ class TestFinalAnswer:
         assert_laws(stage)
 
 
+def test_a_run_that_was_asked_for_none() -> None:
+    """A completed run without `output` has None, and does not say that it lacks it."""
+    result = Stage(say("Hi.")).run()
+    assert (result.status, result.lacks_output, result.output) == (RunStatus.COMPLETED, False, None)
+
+
 class TestNamesThatAreKept:
     """Metadata by which later runs, perhaps of later versions, know what a message is."""
 

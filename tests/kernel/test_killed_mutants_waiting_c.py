@@ -9,11 +9,17 @@ import pytest
 
 from gotato_py import (
     Approve,
+    Ask,
     AssistantMessage,
+    Deny,
+    Hooks,
+    InvalidArgument,
     Limits,
     MemoryTranscript,
     Message,
+    MessageView,
     NotRunning,
+    RunStatus,
     StopReason,
     ToolCall,
     ToolMessage,
@@ -58,6 +64,24 @@ class Recording(MemoryTranscript):
         super().mark_waiting(calls)
 
 
+class Unreadable(MemoryTranscript):
+    """A transcript that cannot be read from when it was told what waits."""
+
+    broken = False
+
+    def mark_waiting(self, calls: Sequence[WaitingCall]) -> None:
+        """Remembers them, and breaks."""
+        super().mark_waiting(calls)
+        self.broken = True
+
+    @property
+    def messages(self) -> MessageView:
+        """What the model may see."""
+        if self.broken:
+            raise OSError
+        return super().messages
+
+
 class TestCallsThatWait:
     """Calls of a transcript that came from elsewhere."""
 
@@ -74,6 +98,26 @@ class TestCallsThatWait:
         assert stage.run(None).text == "Done."
         assert (ran(stage), transcript.marks) == (["a cancelled", "b ok"], [])
         assert_laws_of_waiting(stage)
+
+    def test_the_same_answers_when_one_call_is_done(self) -> None:
+        """Answers that come again, when the first of the calls has its result, go on with the other; what differs from
+        the answer by which the first was done is refused."""
+        transcript = Recording([UserMessage("do it"), BATCH], waits(0, approved=True), waits(1, approved=True))
+        transcript.append(result(0))
+        stage = Stage(say("Done."), tools=[FakeTool("a"), FakeTool("b")], transcript=transcript)
+        with pytest.raises(InvalidArgument, match="'m:0' was answered before, with Approve"):
+            stage.run(None, answers={"m:0": Deny("no"), "m:1": Approve()})
+        assert stage.run(None, answers={"m:0": Approve(), "m:1": Approve()}).text == "Done."
+        assert ran(stage) == ["a ok", "b ok"]
+        assert_laws_of_waiting(stage)
+
+    def test_in_a_transcript_that_cannot_be_read_any_more(self) -> None:
+        """A run that could not be closed shows what it has recorded as waiting all the same."""
+        transcript = Unreadable()
+        gate = Hooks(before_tool=lambda use: Ask("May it?"))
+        stage = Stage(call("a"), tools=[FakeTool("a")], extensions=[gate], transcript=transcript)
+        failed = stage.run()
+        assert (failed.status, [each.name for each in failed.waiting]) == (RunStatus.FAILED, ["a"])
 
 
 class TestControls:
