@@ -269,12 +269,12 @@ class TestAtTheEnd:
 class TestSubscribers:
     """Who subscribes, or is interrupted, as a run begins or ends."""
 
-    @pytest.mark.parametrize("code", [close_run.__code__, Slot.release.__code__, Audience.tell_end.__code__])
-    def test_whoever_comes_while_it_ends(self, code: CodeType) -> None:
+    @pytest.mark.parametrize("function", [close_run, Slot.release, Audience.tell_end])
+    def test_whoever_comes_while_it_ends(self, function: FunctionType) -> None:
         """Whoever subscribes while the agent is busy, before any line of the end of a run, gets that run's end."""
         number = 0
         for number in count(1):
-            status, streams = subscribed_at(code, number, before=0)
+            status, streams = subscribed_at(function.__code__, number, before=0)
             if not streams:
                 break
             (kinds,) = map(told, streams)
