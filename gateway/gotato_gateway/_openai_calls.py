@@ -3,7 +3,7 @@ OpenAI's API reference).
 
 `index` is a key, where it is there at all: it may be missing, start at 1, have gaps, or be 0 for every call. An empty
 id or name means "as before". A new id alone is no new call (some servers make one up for every chunk); a new id with a
-name, on a call whose arguments are complete, is one.
+name is one where there is no index, else where the arguments so far are complete.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def _begins_another(call: _Call, call_id: str, name: str, fragment: str, *, inde
     if not name or (call_id and call_id == call.id):
         return False
     if call_id and call.id:
-        return call.complete() or (name != call.name and not call.arguments)
+        return not indexed or call.complete() or (name != call.name and not call.arguments)
     if not indexed and name != call.name:
         return True
     return bool(fragment) and call.complete()

@@ -65,7 +65,7 @@ class ChatDecoder:
         self._halves = Halves()
         self._word, self._id, self._model = "", "", ""
         self._refused = self._said_something = self._begun = self._ended = False
-        self._settled = self._goes_on = False
+        self._settled = self._goes_on = self._streamed = False
 
     @property
     def begun(self) -> bool:
@@ -127,7 +127,10 @@ class ChatDecoder:
                 raise self._hearing.refuse({"error": place["error"]})
         if chunk.get("object") == "error":
             raise self._hearing.refuse(chunk)
-        self._add(obj(choice.get("delta")) or obj(choice.get("message")))
+        delta = obj(choice.get("delta"))
+        self._streamed = self._streamed or bool(delta)
+        # Behind deltas, a whole message says them once more (Perplexity, proxies that end with it).
+        self._add(delta if self._streamed else obj(choice.get("message")))
         if self._word and self._out:  # a server that says the word with every chunk
             self._goes_on = True
         self._word = text(choice.get("finish_reason")) or self._word

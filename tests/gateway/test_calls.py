@@ -74,6 +74,8 @@ def test_deltas_of_calls_join_to_their_arguments() -> None:
         ([entry("{}", index=None, name="f"), entry("{}", index=None, name="g")], ["f", "g"]),
         ([entry("", index=None, name="f"), entry("", index=None, name="g")], ["f", "g"]),
         ([entry('{"a":1}', name="f"), entry('{"a":2}', name="f")], ["f", "f"]),
+        ([entry("", index=None, call_id="a", name="f"), entry("", index=None, call_id="b", name="f")], ["f", "f"]),
+        ([entry("{a", index=None, call_id="a", name="f"), entry("{}", index=None, call_id="b", name="f")], ["f", "f"]),
         ([entry("", call_id="a", name="f"), entry("", call_id="b", name="g")], ["f", "g"]),
         ([entry("", call_id="a", name="f"), entry("{", call_id="b", name="f"), entry("}")], ["f"]),
         ([entry("{", call_id="a", name="f"), entry("}", call_id="a", name="f")], ["f"]),

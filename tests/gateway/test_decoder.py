@@ -23,6 +23,7 @@ from gotato_py import (
     Overloaded,
     ReasoningDelta,
     ReasoningDone,
+    StopReason,
     TextDelta,
     ToolCallDelta,
     ToolCallReady,
@@ -259,6 +260,15 @@ def test_think_tags_in_an_answer() -> None:
         Done,
     ]
     assert decoded(chunk("<think>hm</think>yes"), chunk(finish="stop")).text == "<think>hm</think>yes"
+
+
+@pytest.mark.parametrize("behind", [{"delta": {}}, {"delta": None}, {}, {"delta": {"content": ""}}])
+def test_a_message_behind_its_deltas_is_not_said_again(behind: dict[str, Any]) -> None:
+    """A stream that ends with the whole message has said it by its deltas already."""
+    whole = {"index": 0, "message": {"role": "assistant", "content": "Hello"}, "finish_reason": "stop"}
+    answer = decoded(chunk("Hel"), chunk("lo"), {"choices": [{**whole, **behind}]})
+    assert (answer.text, answer.done.stop_reason) == ("Hello", StopReason.END_TURN)
+    assert decoded({"choices": [whole]}).text == "Hello"
 
 
 def test_a_call_in_both_forms_is_one_call() -> None:
