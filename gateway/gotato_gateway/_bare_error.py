@@ -1,13 +1,15 @@
 """An error that a server writes into an event stream without making an event of it.
 
 Google's servers end a stream that they give up with a JSON object on bare lines, over several of them, and close it in
-good order. By the rules of event streams such lines are unknown fields and skipped, and with them why it ended.
+good order; llama.cpp's of 2025 write it behind a field of their own, `error: {...}`. By the rules of event streams such
+lines are unknown fields and skipped, and with them why it ended.
 """
 
 from __future__ import annotations
 
 from ._json import obj, parse_lenient
 
+_FIELD = b"error:"
 _LONGEST, _MOST_TRIES = 16384, 64
 
 
@@ -22,6 +24,8 @@ class BareError:
 
     def add(self, line: bytes) -> str:
         """The whole object, "" while there is none. Lines that begin none, comments and endless ones are skipped."""
+        if line.startswith(_FIELD):
+            line = b'{"error":' + line.removeprefix(_FIELD) + b"}"
         if line.startswith(b":") or (not self._lines and not line.startswith(b"{")):
             return ""
         self._lines.append(line)

@@ -19,7 +19,10 @@ _DEPTH = 4
 
 @dataclass(slots=True)
 class ErrorFacts:
-    """What a body says: the innermost message, every code-like word in it, an HTTP status that it names."""
+    """What a body says: the innermost message, every code-like word in it, an HTTP status that it names.
+
+    `headers` are those that it repeats, their names in small letters.
+    """
 
     message: str = ""
     codes: set[str] = field(default_factory=set[str])
@@ -29,6 +32,7 @@ class ErrorFacts:
     delay: str = ""
     quotas: list[str] = field(default_factory=list[str])
     filtered: list[str] = field(default_factory=list[str])
+    headers: dict[str, str] = field(default_factory=dict[str, str])
     html: bool = False
 
 
@@ -111,9 +115,10 @@ def _collect_object(said: Object, facts: ErrorFacts, depth: int) -> None:
         _collect_facts(obj(details), facts)
     for each in map(obj, items(details)):
         _collect_google_detail(each, facts)
-    metadata = obj(said.get("metadata"))  # OpenRouter: what the provider behind it said
+    metadata = obj(said.get("metadata"))  # OpenRouter: what the provider behind it said, its own limits
     if metadata.get("raw"):
         _collect(metadata["raw"], facts, depth + 1)
+    facts.headers.update((name.lower(), text(value)) for name, value in obj(metadata.get("headers")).items())
     if metadata.get("flagged_input") or metadata.get("reasons"):
         facts.codes.add("content_filter")
 

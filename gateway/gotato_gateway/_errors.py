@@ -3,7 +3,7 @@
 The status alone decides little: money comes as 400, 402, 403 or 429, an overflow as 400 or 413, a wrong key as 400 too.
 So the codes in the body come first, then a few phrases, then the status. The phrases are those of the providers'
 documentation and of their servers (OpenAI, Anthropic, Google, Groq, Mistral, xAI, DeepSeek, DashScope, Moonshot, Azure,
-OpenRouter, vLLM, llama.cpp).
+OpenRouter, Together, vLLM, llama.cpp, LiteLLM).
 """
 
 from __future__ import annotations
@@ -30,21 +30,26 @@ from ._scrub import scrub
 
 _OVERFLOW_CODES = {
     *("context_length_exceeded", "exceed_context_size_error", "context_window_exceeded"),
-    *("model_context_window_exceeded", "3051"),
+    *("model_context_window_exceeded", "3051", "1261"),
 }
 _OVERFLOW = re.compile(
     r"maximum context length|context (window|size|limit|length)|prompt is too long|prompt length is|input token count"
-    r"|reduce the length of the (messages|prompt|input)|range of input length|input is too long",
+    r"|reduce the length of the (messages|prompt|input)|range of input length|input is too long"
+    r"|maximum model length|model token limit|`inputs` must have",
     re.IGNORECASE,
 )
+_OVERFLOW_WITH_ANSWER = "`inputs` tokens + `max_new_tokens` must be"
+"""Together and TGI add the limit of the answer, and say that it is the parameter that is wrong."""
+
 _MONEY_CODES = {
     *("insufficient_quota", "billing_error", "billing_hard_limit_reached", "billing_not_active", "payment_required"),
     *("insufficient_balance", "insufficient_credits", "enforced_spend_limit_reached", "exceeded_current_quota_error"),
-    *("arrearage", "1113"),
+    *("arrearage", "allocationquota.freetieronly", "budget_exceeded", "1113"),
 }
 _MONEY = re.compile(
-    r"credit balance|insufficient (balance|credit|fund|quota)|(out of|not enough|more) credits|spend(ing)? (cap|limit)"
-    r"|api usage limits|key limit exceeded|payment (is )?(required|overdue)|billing hard limit",
+    r"credit balance|insufficient (balance|credit|fund|quota)|(out of|not enough|more|n't have any) credits"
+    r"|credits are depleted|spend(ing)? (cap|limit)|api usage limits|key limit exceeded"
+    r"|payment (is )?(required|overdue)|billing hard limit",
     re.IGNORECASE,
 )
 _MONEY_UNLESS_DELAYED = re.compile(r"exceeded your current quota", re.IGNORECASE)
@@ -98,6 +103,8 @@ def refusal(status: int, headers: Mapping[str, str], facts: ErrorFacts, origin: 
     if status == 200:
         status = facts.status or 200
     wait = retry_after(headers, now, facts.message, facts.delay)
+    if wait is None:
+        wait = retry_after(facts.headers, now)
     kind = _kind(status, facts, wait)
     hopeless = headers.get("x-should-retry", "").strip().lower() == "false" or (facts.html and status == 200)
     return kind(
@@ -151,6 +158,8 @@ def _overflows(status: int, facts: ErrorFacts) -> bool:
         return True
     if status == 413 and not facts.message and not facts.html:
         return True  # Cerebras says no more than that
+    if _OVERFLOW_WITH_ANSWER in facts.message:
+        return True
     return status < 500 and "max_tokens" not in facts.param and bool(_OVERFLOW.search(facts.message))
 
 
@@ -196,11 +205,13 @@ def _details(kind: Refusal, facts: ErrorFacts, origin: Origin) -> dict[str, obje
 
 
 _LIMIT = re.compile(
-    r"(?:maximum (?:context|prompt) length (?:is|of)|>|context size \(|tokens allowed \(|model with) ?(\d{3,})",
+    r"(?:maximum (?:context|prompt|model) length (?:is|of)|>|context size \(|tokens allowed \(|model with|must be <="
+    r"|token limit:) ?(\d{3,})",
     re.IGNORECASE,
 )
 _ASKED = re.compile(
-    r"(?:resulted in|requested(?: about)?:?|too long:|request \(|token count \(|contains) ?(\d{3,})"
+    r"(?:resulted in|requested(?: about)?:?|too long:|request \(|token count \(|contains|prompt \(length|Given:)"
+    r" ?(\d{3,})"
     r"|(\d{3,}) ?\+ ?\d+ ?>",
     re.IGNORECASE,
 )

@@ -2,8 +2,9 @@
 
 Forms: Retry-After in seconds or as a date (RFC 9110, 10.2.3), also as `llm_provider-retry-after` (what a LiteLLM proxy
 was told by the provider behind it), `retry-after-ms` (Azure and OpenAI), `x-ratelimit-*` (OpenAI's and Groq's
-documentation on rate limits; durations like "1m2.5s"), `anthropic-ratelimit-*` (Anthropic's; times of day as RFC 3339
-has them), google.rpc.RetryInfo in a body, and "try again in 4.77s" in a message (Groq).
+documentation on rate limits; durations like "1m2.5s"; Cerebras and Mistral put a time behind the name),
+`anthropic-ratelimit-*` (Anthropic's; times of day as RFC 3339 has them), google.rpc.RetryInfo in a body, and "try again
+in 4.77s" (Groq) or "please wait 45 seconds" (GitHub) in a message.
 """
 
 from __future__ import annotations
@@ -11,18 +12,22 @@ from __future__ import annotations
 import email.utils
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
 from gotato_py import RateLimits
 
+_REQUESTS = ("requests", "requests-minute", "req-minute", "requests-hour", "requests-day")
+_TOKENS = ("tokens", "tokens-minute", "tokens-hour", "tokens-day")
+"""What is limited, as OpenAI names it, then as Cerebras and Mistral do, with its time; the shortest counts."""
+
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|[smhd]))+")
 _STEP = re.compile(r"(\d+(?:\.\d+)?)(ms|[smhd])")
-_SAID = re.compile(
-    r"(?:try again|retry)(?: after| in)\s+((?:\d+(?:\.\d+)?\s*(?:ms|[smhd])(?![a-z]))+|\d+(?:\.\d+)?(?= ?second))",
-    re.IGNORECASE,
-)
+_SHORT = {"millisecond": "ms", "sec": "s", "second": "s", "min": "m", "minute": "m", "hour": "h", "day": "d"}
+_IN_WORDS = rf"(\d+(?:\.\d+)?)\s*({'|'.join([*_UNITS, *_SHORT])})s?(?![a-z])"
+_SAID_STEP = re.compile(_IN_WORDS, re.IGNORECASE)
+_SAID = re.compile(rf"(?:(?:try again|retry)(?: after| in)|please wait)\s+((?:{_IN_WORDS}[, ]*)+)", re.IGNORECASE)
 
 
 def duration(said: str) -> float | None:
@@ -55,8 +60,15 @@ def retry_after(headers: Mapping[str, str], now: float, said: str = "", delay: s
     if seconds is None:
         seconds = duration(delay)
     if seconds is None and (found := _SAID.search(said)):
-        seconds = duration(found[1].replace(" ", ""))
+        seconds = _in_words(found[1])
     return seconds
+
+
+def _in_words(said: str) -> float | None:
+    """Seconds from "4.77s" or "1 minute, 5 seconds"."""
+    steps = ((float(number), word.lower()) for number, word in _SAID_STEP.findall(said))
+    seconds = sum(number * _UNITS[word if word in _UNITS else _SHORT[word]] for number, word in steps)
+    return seconds if math.isfinite(seconds) else None
 
 
 def _until(date: str, now: float) -> float | None:
@@ -77,7 +89,7 @@ def _exhausted(headers: Mapping[str, str], now: float) -> float | None:
 
 
 def _resets(headers: Mapping[str, str], now: float) -> Iterator[float]:
-    for suffix in ("", "-requests", "-tokens"):
+    for suffix in ("", *(f"-{name}" for name in (*_REQUESTS, *_TOKENS))):
         if headers.get(f"x-ratelimit-remaining{suffix}", "").strip() == "0":
             wait = duration(headers.get(f"x-ratelimit-reset{suffix}", ""))
             if wait is not None:
@@ -106,7 +118,7 @@ def _relative(reset: float, now: float) -> float:
 
 def rate_limits(headers: Mapping[str, str], now: float) -> RateLimits | None:
     """What the headers tell about the limits, or None if they tell nothing."""
-    found = [_usual_limit(headers, of, now) for of in ("requests", "tokens")]
+    found = [_usual_limit(headers, names, now) for names in (_REQUESTS, _TOKENS)]
     if not any(map(_told, found)):
         # Anthropic's "tokens" are those of the limit that is nearest; where it is missing, the input is what is short.
         found = [_anthropic_limit(headers, names, now) for names in (("requests",), ("tokens", "input-tokens"))]
@@ -123,19 +135,25 @@ def _told(limit: _Limit) -> bool:
     return any(fact is not None for fact in limit)
 
 
-def _usual_limit(headers: Mapping[str, str], of: str, now: float) -> _Limit:
-    limit, remaining = (_whole(headers.get(f"x-ratelimit-{what}-{of}", "")) for what in ("limit", "remaining"))
-    reset = duration(headers.get(f"x-ratelimit-reset-{of}", ""))
-    return limit, remaining, None if reset is None else _relative(reset, now)
+def _first_told(limits: Iterable[_Limit]) -> _Limit:
+    return next(filter(_told, limits), (None, None, None))
+
+
+def _usual_limit(headers: Mapping[str, str], names: tuple[str, ...], now: float) -> _Limit:
+    def limit(name: str) -> _Limit:
+        most, remaining = (_whole(headers.get(f"x-ratelimit-{what}-{name}", "")) for what in ("limit", "remaining"))
+        reset = duration(headers.get(f"x-ratelimit-reset-{name}", ""))
+        return most, remaining, None if reset is None else _relative(reset, now)
+
+    return _first_told(map(limit, names))
 
 
 def _anthropic_limit(headers: Mapping[str, str], names: tuple[str, ...], now: float) -> _Limit:
-    for name in names:
+    def limit(name: str) -> _Limit:
         said = {what: headers.get(f"anthropic-ratelimit-{name}-{what}", "") for what in ("limit", "remaining", "reset")}
-        found = _whole(said["limit"]), _whole(said["remaining"]), _until_moment(said["reset"], now)
-        if _told(found):
-            return found
-    return None, None, None
+        return _whole(said["limit"]), _whole(said["remaining"]), _until_moment(said["reset"], now)
+
+    return _first_told(map(limit, names))
 
 
 def _whole(said: str) -> int | None:

@@ -4,7 +4,7 @@ The format is the "text/event-stream" section of the WHATWG HTML standard, read 
 LF, CR or CRLF, a space after the colon is optional, comments and unknown fields are skipped, a BOM is dropped. The
 encoding is UTF-8 whatever the Content-Type says. Three things differ on purpose: an event that the end of the body cuts
 off is delivered (servers forget the last blank line) unless it is JSON that goes no further, one with empty data is
-not, and a JSON object on bare lines that says `error` is an event of that name.
+not, and a JSON object on bare lines that says `error`, or behind such a field, is an event of that name.
 """
 
 from __future__ import annotations

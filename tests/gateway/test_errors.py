@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 
 import pytest
@@ -9,7 +10,7 @@ import requests
 
 from gotato_gateway._error_body import read_error_body
 from gotato_gateway._errors import Origin, refusal
-from gotato_py import ConnectionFailed, InvalidRequest
+from gotato_py import ConnectionFailed, ContextOverflow, InvalidRequest, QuotaExhausted, RateLimited
 
 from .answers import ask, local
 from .server import EVENT_STREAM, Reply, Server, refusing_port, unanswered_port
@@ -150,3 +151,60 @@ def test_a_proxy_that_is_not_there_may_come_back() -> None:
     assert type(error) is ConnectionFailed
     assert error.retryable
     assert "proxy" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("message", "param", "sizes"),
+    [
+        ("The decoder prompt (length 40000) is longer than the maximum model length of 32768. Make sure", "", True),
+        (
+            "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 32768. Given: 40000 `inputs` tokens",
+            "max_tokens",
+            True,
+        ),
+        ("Input validation error: `inputs` must have less than 32768 tokens. Given: 40000", "", False),
+        ("Invalid request: Your request exceeded model token limit: 32768 (requested: 40000)", "", True),
+    ],
+    ids=["vllm", "together", "tgi", "moonshot"],
+)
+def test_an_overflow_in_the_words_of_a_server(message: str, param: str, sizes: bool) -> None:
+    """Each server's own words for a request that is too long are ContextOverflow, with the sizes that they tell."""
+    body = json.dumps({"error": {"message": message, "type": "invalid_request_error", "param": param}})
+    error = refusal(400, {}, read_error_body(body.encode()), Origin("p"), 0.0)
+    assert type(error) is ContextOverflow
+    told = error.details.get("limit_tokens"), error.details.get("requested_tokens")
+    assert told == ((32768, 40000) if sizes else (None, None))
+
+
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [
+        (403, "Your newly created team doesn't have any credits yet. You can purchase credits on https://x"),
+        (429, {"code": 429, "message": "Your prepayment credits are depleted.", "status": "RESOURCE_EXHAUSTED"}),
+        (403, {"message": "The free tier of the model has been exhausted.", "code": "AllocationQuota.FreeTierOnly"}),
+        (400, {"message": "Budget has been exceeded!", "type": "budget_exceeded", "code": "400"}),
+    ],
+    ids=["xai", "gemini", "dashscope", "litellm"],
+)
+def test_money_in_the_words_of_a_server(status: int, error: object) -> None:
+    """An empty account is QuotaExhausted, whatever the status makes it look like."""
+    found = refusal(status, {}, read_error_body(json.dumps({"error": error}).encode()), Origin("p"), 0.0)
+    assert type(found) is QuotaExhausted
+    assert not found.retryable
+
+
+def test_headers_that_a_body_repeats() -> None:
+    """OpenRouter tells its own limits in the body: the reset of one that is used up is when to ask again."""
+    told = {"X-RateLimit-Limit": "20", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1700000030000"}
+    body = {"error": {"message": "Rate limit exceeded", "code": 429, "metadata": {"headers": told}}}
+    facts = read_error_body(json.dumps(body).encode())
+    error = refusal(429, {}, facts, Origin("p"), 1_700_000_000.0)
+    assert (type(error), error.retry_after) == (RateLimited, 30.0)
+    assert refusal(429, {"retry-after": "2"}, facts, Origin("p"), 1_700_000_000.0).retry_after == 2.0
+
+
+def test_an_error_in_a_field_of_its_own() -> None:
+    """llama.cpp of 2025 writes an error of its stream behind `error:`, which is no field: it is heard all the same."""
+    error = {"code": 400, "message": "the request exceeds the available context size", "type": "server_error"}
+    with Server(Reply([b"error: " + json.dumps(error).encode() + b"\n\n", b"data: [DONE]\n\n"])) as server:
+        assert type(ask(local(server.url)).error) is ContextOverflow

@@ -154,6 +154,60 @@ def test_durations(said: str, seconds: float | None) -> None:
     assert duration(said) == seconds
 
 
+@pytest.mark.parametrize(
+    ("headers", "limits"),
+    [
+        (
+            {
+                "x-ratelimit-limit-requests-day": "14400",
+                "x-ratelimit-remaining-requests-day": "14399",
+                "x-ratelimit-reset-requests-day": "33011.38",
+                "x-ratelimit-limit-tokens-minute": "60000",
+                "x-ratelimit-remaining-tokens-minute": "0",
+                "x-ratelimit-reset-tokens-minute": "11.38",
+            },
+            RateLimits(14400, 14399, 33011.38, 60000, 0, 11.38),
+        ),
+        (
+            {
+                "x-ratelimit-limit-req-minute": "720",
+                "x-ratelimit-remaining-req-minute": "717",
+                "x-ratelimit-remaining-tokens-minute": "4999911",
+                "x-ratelimit-remaining-tokens-month": "1",
+            },
+            RateLimits(limit_requests=720, remaining_requests=717, remaining_tokens=4999911),
+        ),
+    ],
+    ids=["cerebras", "mistral"],
+)
+def test_limits_that_say_for_how_long(headers: dict[str, str], limits: RateLimits) -> None:
+    """Where the names of the limits have a time in them, they are told as others are, and waited for."""
+    assert rate_limits(headers, 0.0) == limits
+    assert retry_after(headers, 0.0) == (11.38 if limits.remaining_tokens == 0 else None)
+
+
+@pytest.mark.parametrize(
+    ("said", "seconds"),
+    [
+        ("Please try again in 4.77s.", 4.77),
+        ("Please try again in 1m2.5s.", 62.5),
+        ("Please retry after 26 seconds.", 26),
+        ("try again in 5 minutes", 300),
+        ("Try again in 1 hour, 2 min", 3720),
+        ("Please wait 45 seconds before retrying.", 45),
+        ("retry in 300ms", 0.3),
+        ("try again in 3 days", 259200),
+        ("try again in 3 dollars", None),
+        ("try again in 3", None),
+        (f"try again in {'9' * 400} s", None),
+    ],
+)
+def test_a_message_says_when_to_ask_again(said: str, seconds: float | None) -> None:
+    """A time in the words of a message counts, whatever its unit, where nothing else says one."""
+    assert retry_after({}, 0.0, said) == (None if seconds is None else pytest.approx(seconds))
+    assert retry_after({"retry-after": "7"}, 0.0, said) == 7
+
+
 def test_a_proxy_says_when_its_provider_wants_to_be_asked_again() -> None:
     """LiteLLM hands its provider's Retry-After on under a name of its own; one of the proxy itself goes before it."""
     behind = {"llm_provider-retry-after": "7"}

@@ -72,6 +72,8 @@ def test_an_event_is_given_out_at_once() -> None:
         (b'{\n  "error": {\n    "code": 503\n  }\n}\n', ['{\n  "error": {\n    "code": 503\n  }\n}']),
         (b'{"error": {\r\n}}\r\n\r\ndata: b\r\n', []),
         (b'{"error":\n:ping\n1}\n', ['{"error":\n1}']),
+        (b'error: {"code": 503}\n\ndata: [DONE]\n\n', ['{"error": {"code": 503}}']),
+        (b"error: a word\n", []),
         (b'{"other": 1}\n', []),
         (b'{"error": \n', []),
         (b"{" + b"x" * 20000 + b'\n{"error": 1}\n', ['{"error": 1}']),
