@@ -17,6 +17,7 @@ from typing import Any, cast
 
 from gotato_py import InvalidRequest, ModelOptions, ModelRequest, ToolSpec
 
+from ._answer_schema import answer_schema
 from ._gemini_contents import gemini_contents
 from ._gemini_schema import wire_schema
 from ._json import Object, dump_text, is_array, items
@@ -83,15 +84,9 @@ def _config(request: ModelRequest, quirks: Quirks) -> Object:
         "thinkingConfig": _thinking(options, quirks) or None,
     }
     sent: Object = {name: value for name, value in given.items() if value is not None}
-    if options.response_schema is not None:
-        if not quirks.response_schema:
-            raise InvalidRequest("options.response_schema: this server takes no JSON Schema for its answer")
-        if request.tools and not quirks.schema_with_tools:
-            raise InvalidRequest(
-                "options.response_schema: this model takes no JSON Schema for its answer beside tools; leave one out"
-            )
+    if (schema := answer_schema(request, quirks)) is not None:
         sent["responseMimeType"] = "application/json"
-        sent["responseJsonSchema"] = wire_schema(options.response_schema)
+        sent["responseJsonSchema"] = wire_schema(schema)
     return sent
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from gotato_py import AssistantMessage, InvalidRequest, ModelOptions, ModelRequest
 
+from ._answer_schema import answer_schema
 from ._json import Object, dump_text
 from ._openai_messages import chat_messages
 from ._strict_schema import fits_strict, schema_name
@@ -38,6 +39,8 @@ def _body(model: str, request: ModelRequest, quirks: Quirks, origin: str) -> Obj
         body["stream_options"] = {"include_usage": True}
     body.update(function_tools(request, quirks))
     body.update(_options(request.options, quirks))
+    if (schema := answer_schema(request, quirks)) is not None:
+        body["response_format"] = _response_format(schema, quirks)
     body.update(quirks.extra_body)
     return body
 
@@ -89,8 +92,6 @@ def _options(options: ModelOptions, quirks: Quirks) -> Object:
     if options.metadata and quirks.metadata:
         sent["metadata"] = metadata_texts(options)
     sent.update(_reasoning(options, quirks))
-    if options.response_schema is not None:
-        sent["response_format"] = _response_format(options.response_schema, quirks)
     return sent
 
 
@@ -110,8 +111,6 @@ def _reasoning(options: ModelOptions, quirks: Quirks) -> Object:
 
 
 def _response_format(schema: Mapping[str, Any], quirks: Quirks) -> Object:
-    if not quirks.response_schema:
-        raise InvalidRequest("options.response_schema: this server takes no JSON Schema for its answer")
     form: Object = {"name": schema_name(schema), "schema": dict(schema)}
     if quirks.strict_schema and fits_strict(schema):
         form["strict"] = True

@@ -64,7 +64,8 @@ _BY_PLACE = {
 
 _HOSTS = {place.partition(":")[0] for place in _BY_PLACE}
 _AZURE = Provider("azure", "https://openai.azure.com", "AZURE_OPENAI_API_KEY")
-"""Every customer has a host of its own below this one."""
+_AZURE_HOSTS = (".openai.azure.com", ".openai.azure.us", ".cognitiveservices.azure.com", ".services.ai.azure.com")
+"""Every customer has a host of its own below one of these."""
 
 KEY_VARIABLES: tuple[str, ...] = tuple(
     dict.fromkeys(
@@ -84,7 +85,7 @@ def is_known(base_url: str) -> bool:
 
 
 def _is_azure(host: str) -> bool:
-    return host.endswith(".openai.azure.com")
+    return host.endswith(_AZURE_HOSTS)
 
 
 def provider_at(base_url: str) -> Provider | None:

@@ -14,6 +14,7 @@ from typing import Any
 
 from gotato_py import InvalidRequest, ModelOptions, ModelRequest
 
+from ._answer_schema import answer_schema
 from ._json import Object, dump_text
 from ._openai_request import function_tools, metadata_texts
 from ._responses_items import input_items
@@ -42,6 +43,8 @@ def _body(model: str, request: ModelRequest, quirks: Quirks, origin: str) -> Obj
         body["include"] = ["reasoning.encrypted_content"]
     body.update(_tools(request, quirks))
     body.update(_options(request.options, quirks))
+    if (schema := answer_schema(request, quirks)) is not None:
+        body["text"] = {"format": _format(schema, quirks)}
     body.update(quirks.extra_body)
     return body
 
@@ -71,8 +74,6 @@ def _options(options: ModelOptions, quirks: Quirks) -> Object:
         sent["metadata"] = _metadata(options)
     if reasoning := _reasoning(options, quirks):
         sent["reasoning"] = reasoning
-    if options.response_schema is not None:
-        sent["text"] = {"format": _format(options.response_schema, quirks)}
     return sent
 
 
@@ -100,8 +101,6 @@ def _reasoning(options: ModelOptions, quirks: Quirks) -> Object:
 
 
 def _format(schema: Mapping[str, Any], quirks: Quirks) -> Object:
-    if not quirks.response_schema:
-        raise InvalidRequest("options.response_schema: this server takes no JSON Schema for its answer")
     form: Object = {"type": "json_schema", "name": schema_name(schema), "schema": dict(schema)}
     if quirks.strict_schema and fits_strict(schema):
         form["strict"] = True

@@ -94,7 +94,10 @@ class Adapter:
             raise InvalidArgument(f"{owner}: quirks.extra_body must be a mapping")
         self._headers = joined(checked_headers(owner, headers), extra)
         key = resolve_key(owner, api_key, base_url, dialect.home)
-        self._auth = authorization(key, self._headers, self._base_url, dialect.key_header, dialect.key_prefix)
+        own = self._quirks.key_header
+        carrier, prefix = (own, "") if own else (dialect.key_header, dialect.key_prefix)
+        checked_headers(f"{owner}: quirks.key_header", {carrier: ""})
+        self._auth = authorization(key, self._headers, self._base_url, carrier, prefix)
         self._secrets = secrets_in(key, self._headers, self._base_url)
         connect_timeout = checked_seconds(f"{owner}: connect_timeout", connect_timeout)
         idle_timeout = checked_seconds(f"{owner}: idle_timeout", idle_timeout)

@@ -27,15 +27,16 @@ class Quirks:
     - `images`: the server takes pictures; else a line of text says that one was left out.
     - `file_urls`: files may be given by URL.
     - `response_schema`, `strict_schema`: it takes a JSON Schema for the answer; it can be held to it strictly.
+    - `schema_with_tools`: it takes such a schema also where there are tools.
     - `metadata`: it takes `metadata`.
     - `encrypted_reasoning`: in the responses dialect, the model thinks, and its sealed reasoning can be asked for.
+    - `key_header`: the header that carries the key, as it is; "" for that of the dialect.
     - `extra_body`: members added to every request's body, for what only this server knows.
 
     Of Gemini's models:
     - `thinking`: effort is asked for as a level or as a budget of tokens.
     - `call_signature`: what stands for the signature of a call that has none of its own; "" where none is needed.
     - `result_media`: a tool's result may hold pictures and PDF files; else they follow the results.
-    - `schema_with_tools`: it takes a JSON Schema for the answer also where there are tools.
 
     Of the models behind Anthropic's dialect:
     - `thinking_types`: the ways to say `thinking` that it takes ("enabled" is by budget); none for one that never does.
@@ -62,13 +63,14 @@ class Quirks:
     file_urls: bool = False
     response_schema: bool = True
     strict_schema: bool = False
+    schema_with_tools: bool = True
     metadata: bool = True
     encrypted_reasoning: bool = True
+    key_header: str = ""
     extra_body: Mapping[str, Any] = field(default_factory=dict[str, Any], hash=False)
     thinking: Literal["level", "budget"] = "budget"
     call_signature: str = ""
     result_media: bool = False
-    schema_with_tools: bool = True
     thinking_types: tuple[str, ...] = ("enabled", "disabled")
     thinks_unasked: bool = False
     efforts: tuple[str, ...] = ()
@@ -81,14 +83,23 @@ class Quirks:
 
 _BY_NAME: Mapping[str, Quirks] = {
     "openai": Quirks(max_tokens_field="max_completion_tokens", tool_ids="openai", strict_schema=True),
-    "azure": Quirks(max_tokens_field="max_completion_tokens", tool_ids="openai", strict_schema=True),
+    "azure": Quirks(
+        max_tokens_field="max_completion_tokens", tool_ids="openai", strict_schema=True, key_header="api-key"
+    ),
     "cerebras": Quirks(max_tokens_field="max_completion_tokens", images=False, metadata=False),
     "dashscope": Quirks(response_schema=False, metadata=False),
     "deepseek": Quirks(reasoning_replay="reasoning_content", images=False, response_schema=False, metadata=False),
-    "groq": Quirks(max_tokens_field="max_completion_tokens", usage_option=False, metadata=False),
+    # Groq streams no answer that is held to a schema ("Structured outputs"), and thinks in its text ("Reasoning").
+    "groq": Quirks(
+        think_tags=True,
+        max_tokens_field="max_completion_tokens",
+        usage_option=False,
+        response_schema=False,
+        metadata=False,
+    ),
     "mistral": Quirks(usage_option=False, tool_ids="mistral", bridge_after_tool=True, metadata=False),
     "moonshot": Quirks(reasoning_replay="reasoning_content", response_schema=False, metadata=False),
-    "ollama": Quirks(think_tags=True),
+    "ollama": Quirks(think_tags=True, schema_with_tools=False),
     "openrouter": Quirks(reasoning_replay="reasoning_details", reasoning_request="reasoning", file_urls=True),
     "perplexity": Quirks(think_tags=True, metadata=False),
     "together": Quirks(think_tags=True),

@@ -259,7 +259,9 @@ def test_think_tags_in_an_answer() -> None:
         TextDelta,
         Done,
     ]
-    assert decoded(chunk("<think>hm</think>yes"), chunk(finish="stop")).text == "<think>hm</think>yes"
+    tagged = chunk("<think>hm</think>yes"), chunk(finish="stop")
+    assert decoded(*tagged).text == "<think>hm</think>yes"
+    assert decoded(*tagged, quirks=quirks_for("https://api.groq.com/openai/v1", "qwen/qwen3-32b")).text == "yes"
 
 
 @pytest.mark.parametrize("behind", [{"delta": {}}, {"delta": None}, {}, {"delta": {"content": ""}}])

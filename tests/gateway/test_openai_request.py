@@ -5,12 +5,14 @@ from __future__ import annotations
 import base64
 import json
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from gotato_gateway import Quirks
+from gotato_gateway import OpenAIChat, Quirks
 from gotato_gateway._openai_request import chat_body
+from gotato_gateway._responses_request import responses_body
 from gotato_gateway.quirks import quirks_for
 from gotato_py import (
     AssistantMessage,
@@ -166,8 +168,20 @@ def test_response_schema() -> None:
     assert asked == {"type": "json_schema", "json_schema": {"name": "My_Answer", "schema": closed, "strict": True}}
     assert "strict" not in optioned(OPENAI, response_schema=loose)["response_format"]["json_schema"]
     assert "strict" not in optioned(response_schema=closed)["response_format"]["json_schema"]
-    with pytest.raises(InvalidRequest, match="response_schema"):
-        optioned(quirks_for("https://api.deepseek.com", "m"), response_schema=closed)
+    for host in ("https://api.deepseek.com", "https://api.groq.com/openai/v1"):
+        with pytest.raises(InvalidRequest, match="response_schema"):
+            optioned(quirks_for(host, "m"), response_schema=closed)
+
+
+@pytest.mark.parametrize("body", [chat_body, responses_body])
+def test_a_schema_beside_tools(body: Callable[..., bytes]) -> None:
+    """Ollama would call no tool where there is a schema: it gets one of the two, and the adapter says so of itself."""
+    url = "http://localhost:11434/v1"
+    quirks, options = quirks_for(url, "qwen3"), ModelOptions(response_schema={"type": "object"})
+    assert b"json_schema" in body("qwen3", ModelRequest(options=options), quirks, "")
+    with pytest.raises(InvalidRequest, match="beside tools"):
+        body("qwen3", ModelRequest(tools=(ToolSpec("look"),), options=options), quirks, "")
+    assert OpenAIChat("qwen3", base_url=url).capabilities == {"images"}
 
 
 def test_extra_body_is_added_last() -> None:

@@ -6,11 +6,12 @@ import base64
 import json
 import logging
 import pickle
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from gotato_gateway import OpenAIChat, Quirks, load_config
+from gotato_gateway import OpenAIChat, OpenAIResponses, Quirks, load_config
 from gotato_py import InvalidArgument, ModelRequest, UserMessage
 
 from .answers import ask, local
@@ -105,7 +106,24 @@ def test_azure_gets_its_own_key(monkeypatch: pytest.MonkeyPatch) -> None:
     assert OpenAIChat("gpt-5", base_url=url)._auth == {}
     monkeypatch.setenv("AZURE_OPENAI_API_KEY", "azure-0123")
     model = OpenAIChat("gpt-5", base_url=url)
-    assert model._auth == {"Authorization": "Bearer azure-0123"}
+    assert model._auth == {"api-key": "azure-0123"}
     assert model.name == "azure:gpt-5"
-    assert model.quirks == OpenAIChat("gpt-5").quirks
+    assert replace(model.quirks, key_header="") == OpenAIChat("gpt-5").quirks
     assert OpenAIChat("gpt-5", base_url=url.replace("https", "http"))._auth == {}
+    for domain in ("openai.azure.us", "cognitiveservices.azure.com", "services.ai.azure.com"):
+        assert OpenAIResponses("gpt-5", base_url=f"https://mine.{domain}/openai/v1")._auth == model._auth
+    token = {"Authorization": "Bearer a-token-of-entra"}
+    assert OpenAIChat("gpt-5", base_url=url, headers=token)._auth == {}  # it takes one of the two
+
+
+def test_a_key_in_a_header_of_its_own() -> None:
+    """A quirk names the header that carries the key, as it is; in an error it is scrubbed as ever."""
+    error = Reply([f'{{"error": "no such key: {KEY}"}}'.encode()], 401, {"Content-Type": "application/json"}, "length")
+    with Server(error) as server:
+        answer = ask(OpenAIChat("m", api_key=KEY, base_url=server.url, quirks=Quirks(key_header="X-Gate-Key")))
+    (received,) = server.received
+    assert received.headers["x-gate-key"] == KEY
+    assert "authorization" not in received.headers
+    assert KEY not in str(answer.error)
+    with pytest.raises(InvalidArgument, match="key_header"):
+        OpenAIChat("m", api_key=KEY, quirks=Quirks(key_header="no header"))
