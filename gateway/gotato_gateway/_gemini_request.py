@@ -25,6 +25,7 @@ from ._tool_names import wire_name
 from .quirks import Quirks
 
 _MOST_STOPS = 5
+_LEAST_BUDGET = 128
 _BUDGETS = {"none": 0, "minimal": 1024, "low": 1024, "medium": 8192, "high": 24576}
 _MODES = {"auto": "AUTO", "none": "NONE", "required": "ANY"}
 
@@ -96,12 +97,13 @@ def _thinking(options: ModelOptions, quirks: Quirks) -> Object:
     if options.reasoning_budget is not None:
         sent["thinkingBudget"] = options.reasoning_budget
     elif effort is not None and quirks.thinking == "level":
-        sent["thinkingLevel"] = "minimal" if effort == "none" else effort
+        least = "low" if quirks.always_thinks else "minimal"
+        sent["thinkingLevel"] = least if effort in ("none", "minimal") else effort
     elif effort is not None:
         if effort not in _BUDGETS:
             known = ", ".join(_BUDGETS)
             raise InvalidRequest(f"options.reasoning_effort: this model knows {known}; or use reasoning_budget")
-        sent["thinkingBudget"] = _BUDGETS[effort]
+        sent["thinkingBudget"] = _LEAST_BUDGET if effort == "none" and quirks.always_thinks else _BUDGETS[effort]
     if options.reasoning_summary not in (None, "none"):
         sent["includeThoughts"] = True
     return sent

@@ -33,6 +33,7 @@ from gotato_py import (
     Usage,
 )
 
+from ._call_arguments import received_arguments
 from ._dialect import Hearing
 from ._gemini_usage import Counts
 from ._json import Object, clean, is_array, is_object, items, obj, parse_lenient, text
@@ -186,7 +187,8 @@ class GeminiDecoder:
         self._close_reasoning()
         name = clean(self._hearing.own_name(text(said.get("name"))))
         args = said.get("args")
-        arguments = "{}" if args is None else clean(json.dumps(args, ensure_ascii=False))
+        written = args if isinstance(args, str) else json.dumps(args, ensure_ascii=False)
+        arguments = received_arguments(clean(written), cut=False)
         call_id = clean(text(said.get("id"))) or f"call_{uuid.uuid4().hex[:24]}"
         self._out.append(ToolCallDelta(self._calls, name, arguments))
         self._out.append(

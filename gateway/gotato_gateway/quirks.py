@@ -35,6 +35,7 @@ class Quirks:
 
     Of Gemini's models:
     - `thinking`: effort is asked for as a level or as a budget of tokens.
+    - `always_thinks`: thinking cannot be turned off; the effort "none" is its least measure.
     - `call_signature`: what stands for the signature of a call that has none of its own; "" where none is needed.
     - `result_media`: a tool's result may hold pictures and PDF files; else they follow the results.
 
@@ -69,6 +70,7 @@ class Quirks:
     key_header: str = ""
     extra_body: Mapping[str, Any] = field(default_factory=dict[str, Any], hash=False)
     thinking: Literal["level", "budget"] = "budget"
+    always_thinks: bool = False
     call_signature: str = ""
     result_media: bool = False
     thinking_types: tuple[str, ...] = ("enabled", "disabled")
@@ -107,6 +109,7 @@ _BY_NAME: Mapping[str, Quirks] = {
     "zai": Quirks(reasoning_replay="reasoning_content", response_schema=False, metadata=False),
 }
 _GEMINI = re.compile(r"(?:.*/)?gemini-(?:([0-9]+)|[a-z-]+-latest$)", re.IGNORECASE)
+_PRO = re.compile(r"-pro\b", re.IGNORECASE)
 _NO_SIGNATURE = "skip_thought_signature_validator"  # "Thought signatures" in the Gemini API documentation
 _NEVER_THINKS = re.compile(r"(?:.*[/.:])?(?:gpt-[34]|chatgpt-4|gpt-5[.0-9]*-chat)", re.IGNORECASE)
 _WITHOUT_SYSTEM_ROLE = re.compile(r"o1-(mini|preview)\b")
@@ -129,6 +132,7 @@ def _of_gemini(found: Quirks, model: str) -> Quirks:
     named = _GEMINI.match(model)
     if named is None:
         return found
+    found = replace(found, always_thinks=_PRO.search(model) is not None)
     if named[1] is not None and int(named[1]) < 3:
         return replace(found, schema_with_tools=False)
     return replace(found, thinking="level", call_signature=_NO_SIGNATURE, result_media=True)

@@ -35,7 +35,8 @@ from .server import Reply, Server, sse
 from .test_gemini_stream import call, chunk
 
 ORIGIN = "gemini:gemini"
-OLD, NEW = (quirks_for("https://h.example", model) for model in ("gemini-2.5-flash", "gemini-3-pro-preview"))
+OLD, NEW = (quirks_for("https://h.example", model) for model in ("gemini-2.5-flash", "gemini-3-flash-preview"))
+OLD_PRO, NEW_PRO = (quirks_for("https://h.example", model) for model in ("gemini-2.5-pro", "gemini-3-pro-preview"))
 PDF = b"%PDF-1.7"
 
 
@@ -221,13 +222,18 @@ def test_tool_choice() -> None:
         (NEW, {"reasoning_effort": "none"}, {"thinkingLevel": "minimal"}),
         (OLD, {"reasoning_effort": "medium"}, {"thinkingBudget": 8192}),
         (OLD, {"reasoning_effort": "none"}, {"thinkingBudget": 0}),
+        (NEW_PRO, {"reasoning_effort": "none"}, {"thinkingLevel": "low"}),
+        (NEW_PRO, {"reasoning_effort": "minimal"}, {"thinkingLevel": "low"}),
+        (OLD_PRO, {"reasoning_effort": "none"}, {"thinkingBudget": 128}),
         (NEW, {"reasoning_budget": 100, "reasoning_effort": "low"}, {"thinkingBudget": 100}),
         (OLD, {"reasoning_budget": 0}, {"thinkingBudget": 0}),
         (OLD, {"reasoning_summary": "auto"}, {"includeThoughts": True}),
     ],
 )
 def test_thinking(quirks: Quirks, options: dict[str, Any], thinking: dict[str, Any]) -> None:
-    """Effort is a level or a budget, by the model's generation; a budget goes before it; a summary shows thoughts."""
+    """Effort is a level or a budget, by the model's generation, and never less than the model takes; a budget goes
+    before it; a summary shows thoughts.
+    """
     assert config(quirks, **options) == {"thinkingConfig": thinking}
 
 

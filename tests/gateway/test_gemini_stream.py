@@ -205,9 +205,10 @@ def test_what_the_server_did_by_itself_is_no_call() -> None:
 
 
 def test_calls_in_odd_forms() -> None:
-    """Arguments may be missing, ids blank or there; NaN is given on as it came, for the kernel to refuse."""
-    answer = heard(chunk(call(), call(args=None, id=""), call(args={}, id="x"), call(args=[1])), chunk(finish="STOP"))
-    assert [each.arguments for each in answer.calls] == ["{}", "{}", "{}", "[1]"]
+    """Arguments may be missing or a text, ids blank or there; NaN is given on as it came, for the kernel to refuse."""
+    odd = [call(), call(args=None, id=""), call(args={}, id="x"), call(args=[1]), call(args='{"a": 1}'), call(args="")]
+    answer = heard(chunk(*odd), chunk(finish="STOP"))
+    assert [each.arguments for each in answer.calls] == ["{}", "{}", "{}", "[1]", '{"a": 1}', "{}"]
     assert answer.calls[2].id == "x"
     assert all(each.id for each in answer.calls)
     assert all(each.origin == "" for each in answer.calls)
