@@ -62,6 +62,7 @@ _BY_PLACE = {
 }
 
 
+_LOOPBACK = ("127.0.0.1", "::1")
 _HOSTS = {place.partition(":")[0] for place in _BY_PLACE}
 _AZURE = Provider("azure", "https://openai.azure.com", "AZURE_OPENAI_API_KEY")
 _AZURE_HOSTS = (".openai.azure.com", ".openai.azure.us", ".cognitiveservices.azure.com", ".services.ai.azure.com")
@@ -91,7 +92,8 @@ def _is_azure(host: str) -> bool:
 def provider_at(base_url: str) -> Provider | None:
     """The known service at exactly this host and port, if there is one."""
     parts = urlsplit(base_url)
-    place = f"{parts.hostname or ''}:{parts.port}" if parts.port else parts.hostname or ""
+    host = "localhost" if parts.hostname in _LOOPBACK else parts.hostname or ""
+    place = f"{host}:{parts.port}" if parts.port else host
     place = place.removesuffix(":443") if parts.scheme == "https" else place
     found = _AZURE if _is_azure(place) else _BY_PLACE.get(place)
     # A key goes over TLS only, to the host that issued it.

@@ -118,6 +118,16 @@ def test_connect_says_what_its_options_are(option: str, said: str) -> None:
         connect("ollama:m", **{option: 1})  # type: ignore[arg-type]  # on purpose
 
 
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "[::1]"])
+def test_a_local_server_under_all_its_names(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The address of this machine is `localhost`: what is known of a server there holds, and it gets nobody's key."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test-0123456789")
+    model = OpenAIChat("qwen3", base_url=f"http://{host}:11434/v1")
+    known = Quirks(think_tags=True, schema_with_tools=False)
+    assert (model.name, model.quirks, model._auth) == ("ollama:qwen3", known, {})
+    assert OpenAIChat("m", base_url=f"http://{host}:1234/v1").quirks.think_tags
+
+
 def test_rate_limits_come_first() -> None:
     """What the headers say about limits is the first event; without such headers there is none."""
     headers = {
