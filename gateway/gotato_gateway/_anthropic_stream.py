@@ -15,7 +15,6 @@ from gotato_py import (
     ContextOverflow,
     Done,
     ModelEvent,
-    ModelProtocolError,
     StopReason,
     ToolCallReady,
     Usage,
@@ -24,7 +23,7 @@ from gotato_py import (
 from ._anthropic_blocks import Block, CallBlock, RedactedBlock, TextBlock, ThinkingBlock, call_block
 from ._anthropic_usage import UsageCounts
 from ._dialect import Hearing
-from ._json import Object, is_array, items, obj, parse_lenient, text
+from ._json import Object, is_array, items, obj, text
 
 _WINDOW_FULL = "model_context_window_exceeded"
 _WORDS: Mapping[str, StopReason] = {
@@ -85,12 +84,7 @@ class MessagesDecoder:
         if data.strip() == "[DONE]":  # from proxies
             self._ended = True
             return []
-        try:
-            said = obj(parse_lenient(data))
-        except ValueError:
-            if event == "error":
-                raise self._hearing.refuse({"error": data}) from None
-            raise ModelProtocolError("an event of the answer is no JSON", provider=self._hearing.provider) from None
+        said = obj(self._hearing.parsed(data, event))
         if event == "error" or said.get("type") == "error" or said.get("error"):
             raise self._hearing.refuse(said)
         kind = text(said.get("type")) or event

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
-from gotato_py import ModelError, ModelEvent, ModelRequest, Overloaded, Usage
+from gotato_py import ModelError, ModelEvent, ModelProtocolError, ModelRequest, Overloaded, Usage
 
-from ._json import Object
+from ._json import Object, parse_lenient
 from ._providers import Provider
 from .model_list import Listing
 from .quirks import Quirks, quirks_for
@@ -28,6 +28,15 @@ class Hearing:
     own_name: Callable[[str], str] = str
     refuse: Callable[[object], ModelError] = lambda said: Overloaded("the provider reported an error")
     on_unknown_word: Callable[[str], None] = lambda word: None
+
+    def parsed(self, data: str, event: str) -> Any:  # Any: JSON of any form
+        """The JSON in the data of an event. Raises the error that it is where it is none."""
+        try:
+            return parse_lenient(data)
+        except ValueError:
+            if event == "error":
+                raise self.refuse({"error": data}) from None
+            raise ModelProtocolError("an event of the answer is no JSON", provider=self.provider) from None
 
 
 class Decoder(Protocol):

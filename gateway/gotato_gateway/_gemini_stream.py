@@ -36,7 +36,7 @@ from gotato_py import (
 from ._call_arguments import received_arguments
 from ._dialect import Hearing
 from ._gemini_usage import Counts
-from ._json import Object, clean, is_array, is_object, items, obj, parse_lenient, text
+from ._json import Object, clean, is_array, is_object, items, obj, text
 
 _DONE = "[DONE]"  # of proxies; Google sends none
 _ANSWER = frozenset({"candidates", "promptFeedback", "usageMetadata"})
@@ -108,10 +108,7 @@ class GeminiDecoder:
         if data.strip() == _DONE:
             self._ended = True
             return []
-        try:
-            said = parse_lenient(data)
-        except ValueError:
-            raise ModelProtocolError("an event of the answer is no JSON", provider=self._hearing.provider) from None
+        said = self._hearing.parsed(data, event)
         if event == "error":
             raise self._hearing.refuse(said)
         for chunk in items(said) if is_array(said) else [said]:

@@ -15,7 +15,6 @@ from gotato_py import (
     Done,
     ModelError,
     ModelEvent,
-    ModelProtocolError,
     Overloaded,
     ReasoningDelta,
     StopReason,
@@ -26,7 +25,7 @@ from gotato_py import (
 
 from ._dialect import Hearing
 from ._halves import Halves
-from ._json import Object, clean, items, obj, parse_lenient, text
+from ._json import Object, clean, items, obj, text
 from ._openai_calls import CallAssembler
 from ._openai_reasoning import ReasoningBlock, reasoning_text
 from ._openai_usage import token_usage
@@ -97,10 +96,7 @@ class ChatDecoder:
         if data.strip() == DONE:
             self._ended = True
             return []
-        try:
-            chunk = parse_lenient(data)
-        except ValueError:
-            raise ModelProtocolError("an event of the answer is no JSON", provider=self._provider) from None
+        chunk = self._hearing.parsed(data, event)
         if event == "error":
             chunk = {"error": obj(chunk).get("error") or chunk}
         return self.feed_chunk(obj(chunk))

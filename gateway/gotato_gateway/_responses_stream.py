@@ -15,7 +15,6 @@ from gotato_py import (
     ConnectionFailed,
     Done,
     ModelEvent,
-    ModelProtocolError,
     Overloaded,
     StopReason,
     TextDelta,
@@ -28,12 +27,13 @@ from gotato_py import (
 from ._call_arguments import received_arguments
 from ._dialect import Hearing
 from ._halves import Halves
-from ._json import Object, clean, count, is_array, items, obj, parse_lenient, text
+from ._json import Object, clean, count, is_array, items, obj, text
 from ._openai_usage import token_usage
 from ._responses_output import CALL, MESSAGE, REASONING, Item, Output, arguments_in
 from ._responses_thoughts import Thoughts
 
 _ENDS = ("response.completed", "response.incomplete", "response.failed", "response.cancelled")
+_ERRORS = ("error", "response.error")
 _INCOMPLETE = {"max_output_tokens": StopReason.MAX_TOKENS, "content_filter": StopReason.CONTENT_FILTER}
 
 
@@ -80,13 +80,11 @@ class ResponsesDecoder:
         if data.strip() == "[DONE]":  # the habit of the other dialect, which some servers keep
             self._ended = True
             return []
-        try:
-            said = obj(parse_lenient(data))
-        except ValueError:
-            raise ModelProtocolError("an event of the answer is no JSON", provider=self._provider) from None
+        said = obj(self._hearing.parsed(data, event))
         kind = text(said.get("type")) or event
-        if kind in ("error", "response.error") or (said.get("error") and not text(said.get("type"))):
-            raise self._hearing.refuse({"error": said.get("error") or {**said, "type": None}})
+        if kind in _ERRORS or event in _ERRORS or (said.get("error") and not text(said.get("type"))):
+            plain = {**said, "type": None} if kind in _ERRORS else said  # the type of an event is no code
+            raise self._hearing.refuse({"error": said.get("error") or plain})
         self._begun = self._begun or kind.startswith("response.")
         if "response" in said:
             self._note(obj(said["response"]))

@@ -13,6 +13,7 @@ from gotato_gateway._errors import Origin, refusal
 from gotato_py import ConnectionFailed, ContextOverflow, InvalidRequest, QuotaExhausted, RateLimited
 
 from .answers import ask, local
+from .recordings import ADAPTERS
 from .server import EVENT_STREAM, Reply, Server, refusing_port, unanswered_port
 
 
@@ -201,6 +202,22 @@ def test_headers_that_a_body_repeats() -> None:
     error = refusal(429, {}, facts, Origin("p"), 1_700_000_000.0)
     assert (type(error), error.retry_after) == (RateLimited, 30.0)
     assert refusal(429, {"retry-after": "2"}, facts, Origin("p"), 1_700_000_000.0).retry_after == 2.0
+
+
+@pytest.mark.parametrize("dialect", ADAPTERS)
+@pytest.mark.parametrize(
+    "data",
+    [
+        "prompt is too long",
+        '{"type": "server_error", "message": "prompt is too long"}',
+        '{"error": "prompt is too long"}',
+    ],
+    ids=["words", "typed", "wrapped"],
+)
+def test_an_event_named_error_is_one(dialect: str, data: str) -> None:
+    """In every dialect an event of that name is an error, whatever its data looks like."""
+    with Server(Reply([f"event: error\ndata: {data}\n\n".encode()])) as server:
+        assert type(ask(local(server.url, ADAPTERS[dialect])).error) is ContextOverflow
 
 
 def test_an_error_in_a_field_of_its_own() -> None:
