@@ -118,13 +118,13 @@ def _assistant(message: AssistantMessage, wire: Sequence[str], quirks: Quirks, o
 def _reasoning(parts: Iterable[Part], quirks: Quirks, origin: str) -> Object:
     """The model's own reasoning in the field that it wants back; everybody else's is left out."""
     own = [part for part in parts if isinstance(part, ReasoningPart) and part.origin == origin]
-    if not own or not quirks.reasoning_replay:
+    if not quirks.reasoning_replay:
         return {}
     text = "".join(part.text for part in own)
     if quirks.reasoning_replay == "reasoning_details":
         details = [detail for part in own for detail in _details(part)]
         return {"reasoning_details": details} if details else {"reasoning": text} if text else {}
-    return {quirks.reasoning_replay: text} if text else {}
+    return {quirks.reasoning_replay: text} if text or quirks.reasoning_demanded else {}
 
 
 def _details(part: ReasoningPart) -> list[Any]:

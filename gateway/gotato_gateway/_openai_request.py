@@ -2,8 +2,9 @@
 
 What the dialect cannot say: `reasoning_budget` is refused (OpenRouter takes it), since a bound that is not kept costs
 money; `reasoning_summary` and `cache_breakpoints` are left out, since the answer is the same without them. Where a
-server takes no `metadata` it is left out as well. Without tools, `tool_choice` and `parallel_tool_calls` are not sent:
-servers refuse them then.
+server takes no `metadata` it is left out as well, and OpenAI takes it only for answers that it stores, which nothing
+here asks for (`extra_body` may: `{"store": True}`). Without tools, `tool_choice` and `parallel_tool_calls` are not
+sent: servers refuse them then.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ def _options(options: ModelOptions, quirks: Quirks) -> Object:
         sent[quirks.max_tokens_field] = options.max_tokens
     if options.stop:
         sent["stop"] = list(options.stop)
-    if options.metadata and quirks.metadata:
+    if options.metadata and quirks.metadata and (quirks.extra_body.get("store") or not quirks.metadata_if_stored):
         sent["metadata"] = metadata_texts(options)
     sent.update(_reasoning(options, quirks))
     return sent

@@ -18,6 +18,7 @@ class Quirks:
     - `max_tokens_field`: the name of the limit on the answer's length.
     - `system_role`: the role of the system prompt; "user" for models that take none.
     - `reasoning_replay`: the field that gives reasoning back to the model that thought it; "" for none.
+    - `reasoning_demanded`: every answer of the history has to have that field, an empty one where nothing goes back.
     - `reasoning_request`: how effort is asked for, as `reasoning_effort` or as OpenRouter's `reasoning` object.
     - `usage_option`: usage in a stream has to be asked for (`stream_options`).
     - `tool_ids`: "openai" (40 characters), "mistral" (9 letters and digits), "keep" (as they came).
@@ -28,7 +29,7 @@ class Quirks:
     - `file_urls`: files may be given by URL.
     - `response_schema`, `strict_schema`: it takes a JSON Schema for the answer; it can be held to it strictly.
     - `schema_with_tools`: it takes such a schema also where there are tools.
-    - `metadata`: it takes `metadata`.
+    - `metadata`, `metadata_if_stored`: it takes `metadata`; in the chat dialect only with `store` in the `extra_body`.
     - `encrypted_reasoning`: in the responses dialect, the model thinks, and its sealed reasoning can be asked for.
     - `key_header`: the header that carries the key, as it is; "" for that of the dialect.
     - `extra_body`: members added to every request's body, for what only this server knows.
@@ -54,6 +55,7 @@ class Quirks:
     max_tokens_field: str = "max_tokens"
     system_role: Literal["system", "developer", "user"] = "system"
     reasoning_replay: Literal["", "reasoning_content", "reasoning", "reasoning_details"] = ""
+    reasoning_demanded: bool = False
     reasoning_request: Literal["reasoning_effort", "reasoning"] = "reasoning_effort"
     usage_option: bool = True
     tool_ids: Literal["openai", "mistral", "keep"] = "keep"
@@ -66,6 +68,7 @@ class Quirks:
     strict_schema: bool = False
     schema_with_tools: bool = True
     metadata: bool = True
+    metadata_if_stored: bool = False
     encrypted_reasoning: bool = True
     key_header: str = ""
     extra_body: Mapping[str, Any] = field(default_factory=dict[str, Any], hash=False)
@@ -83,14 +86,16 @@ class Quirks:
     extra_headers: Mapping[str, str] = field(default_factory=dict[str, str], hash=False, repr=False)
 
 
+_OPENAI = Quirks(
+    max_tokens_field="max_completion_tokens", tool_ids="openai", strict_schema=True, metadata_if_stored=True
+)
+_THINKS = Quirks(reasoning_replay="reasoning_content", reasoning_demanded=True, response_schema=False, metadata=False)
 _BY_NAME: Mapping[str, Quirks] = {
-    "openai": Quirks(max_tokens_field="max_completion_tokens", tool_ids="openai", strict_schema=True),
-    "azure": Quirks(
-        max_tokens_field="max_completion_tokens", tool_ids="openai", strict_schema=True, key_header="api-key"
-    ),
+    "openai": _OPENAI,
+    "azure": replace(_OPENAI, key_header="api-key"),
     "cerebras": Quirks(max_tokens_field="max_completion_tokens", images=False, metadata=False),
     "dashscope": Quirks(response_schema=False, metadata=False),
-    "deepseek": Quirks(reasoning_replay="reasoning_content", images=False, response_schema=False, metadata=False),
+    "deepseek": replace(_THINKS, images=False),
     # Groq streams no answer that is held to a schema ("Structured outputs"), and thinks in its text ("Reasoning").
     "groq": Quirks(
         think_tags=True,
@@ -101,14 +106,14 @@ _BY_NAME: Mapping[str, Quirks] = {
     ),
     "lmstudio": Quirks(think_tags=True),
     "mistral": Quirks(usage_option=False, tool_ids="mistral", bridge_after_tool=True, metadata=False),
-    "moonshot": Quirks(reasoning_replay="reasoning_content", response_schema=False, metadata=False),
+    "moonshot": _THINKS,
     "nvidia": Quirks(think_tags=True),
     "ollama": Quirks(think_tags=True, schema_with_tools=False),
     "openrouter": Quirks(reasoning_replay="reasoning_details", reasoning_request="reasoning", file_urls=True),
     "perplexity": Quirks(think_tags=True, metadata=False),
     "together": Quirks(think_tags=True),
     "xai": Quirks(max_tokens_field="max_completion_tokens", metadata=False),
-    "zai": Quirks(reasoning_replay="reasoning_content", response_schema=False, metadata=False),
+    "zai": replace(_THINKS, reasoning_demanded=False),
 }
 _GEMINI = re.compile(r"(?:.*/)?gemini-(?:([0-9]+)|[a-z-]+-latest$)", re.IGNORECASE)
 _PRO = re.compile(r"-pro\b", re.IGNORECASE)

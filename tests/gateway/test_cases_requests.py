@@ -54,12 +54,30 @@ def test_43_reasoning_goes_back_to_deepseek_only(shared: Path) -> None:
 
 
 def test_43_reasoning_of_another_model_family_is_dropped() -> None:
-    """DeepSeek does not get back what another model thought."""
+    """DeepSeek does not get back what another model thought, but the field that it demands in every answer."""
     request = ModelRequest(
         messages=(UserMessage("x"), AssistantMessage((ReasoningPart("hm", origin="anthropic:claude"), TextPart("y"))))
     )
     quirks = quirks_for("https://api.deepseek.com", "deepseek-chat")
-    assert sent(request, quirks, origin="openai-chat:deepseek")["messages"][1] == {"role": "assistant", "content": "y"}
+    answer = {"role": "assistant", "content": "y", "reasoning_content": ""}
+    assert sent(request, quirks, origin="openai-chat:deepseek")["messages"][1] == answer
+
+
+@pytest.mark.parametrize(
+    ("url", "demanded"),
+    [
+        ("https://api.deepseek.com", True),
+        ("https://api.moonshot.ai/v1", True),
+        ("https://api.z.ai/api/paas/v4", False),
+        ("https://h.example/v1", False),
+    ],
+)
+def test_a_call_made_without_reasoning(url: str, demanded: bool) -> None:
+    """DeepSeek and Kimi refuse a call of the history whose reasoning is missing: an empty one stands for it."""
+    call = ToolCall("c1", "f")
+    turns = (UserMessage("x"), AssistantMessage((), (call,)), ToolMessage(ToolResult("c1", "ok", "y")))
+    answer = sent(ModelRequest(messages=turns), quirks_for(url, "m"), origin="openai-chat:m")["messages"][1]
+    assert answer.get("reasoning_content") == ("" if demanded else None)
 
 
 def test_openrouter_gets_its_reasoning_details_back_unchanged() -> None:

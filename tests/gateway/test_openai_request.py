@@ -6,6 +6,7 @@ import base64
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -114,6 +115,13 @@ def test_options_in_the_dialect() -> None:
     assert body.items() >= plain.items()
     assert (body["stop"], body["metadata"]) == (["a", "b"], {"k": "1"})
     assert optioned().keys() == {"model", "messages", "stream", "stream_options", "tools"}
+
+
+def test_metadata_only_where_answers_are_stored() -> None:
+    """OpenAI refuses metadata of an answer that it does not store, and nothing is stored unless the caller says so."""
+    assert "metadata" not in optioned(OPENAI, metadata={"k": 1})
+    stored = replace(OPENAI, extra_body={"store": True})
+    assert optioned(stored, metadata={"k": 1})["metadata"] == {"k": "1"}
 
 
 def test_the_limit_has_the_servers_name() -> None:
