@@ -23,6 +23,7 @@ from .gemini import Gemini
 from .model_list import ModelInfo
 from .openai_chat import OpenAIChat
 from .openai_responses import OpenAIResponses
+from .quirks import quirks_for
 
 _ADAPTERS: Mapping[str, type[Adapter]] = {
     "anthropic": AnthropicMessages,
@@ -42,7 +43,7 @@ def connect(
     `base_url` replaces the provider's own; `options` are those of the adapter that speaks its dialect; both win over
     what is configured. A key left out comes from the provider's usual variable; where the provider needs one and there
     is none, that is `InvalidArgument`, and so is an empty key. With a `base_url` of your own either means that no
-    credential is sent.
+    credential is sent. "ollama:…" and "lmstudio:…" say what runs at that `base_url`; of others it may be a proxy's.
     """
     if base_url is not None:
         options["base_url"] = base_url
@@ -79,6 +80,8 @@ def _adapter(model: object, options: Mapping[str, Any]) -> Adapter:
         "api_key": key,
         "base_url": provider.base_url if base_url is None else base_url,
     }
+    if not provider.key_variable and settings.get("quirks") is None:  # what runs there is known, wherever it runs
+        settings["quirks"] = quirks_for(provider.base_url, name)
     return _ADAPTERS[provider.dialect](name, **settings)
 
 

@@ -128,6 +128,16 @@ def test_a_local_server_under_all_its_names(host: str, monkeypatch: pytest.Monke
     assert OpenAIChat("m", base_url=f"http://{host}:1234/v1").quirks.think_tags
 
 
+def test_a_local_server_on_another_machine() -> None:
+    """Who says `ollama:` says what runs there, wherever that is; of other services a base URL may be a proxy's."""
+    there = connect("ollama:qwen3", base_url="http://gpu.example:11434/v1")
+    proxied = connect("groq:qwen3", base_url="http://gpu.example:11434/v1")
+    assert isinstance(there, OpenAIChat)
+    assert isinstance(proxied, OpenAIChat)
+    assert there.quirks == OpenAIChat("qwen3", base_url="http://localhost:11434/v1").quirks
+    assert proxied.quirks == Quirks()
+
+
 def test_rate_limits_come_first() -> None:
     """What the headers say about limits is the first event; without such headers there is none."""
     headers = {
