@@ -69,7 +69,7 @@ def _declaration(spec: ToolSpec) -> Object:
     if spec.description.strip():
         sent["description"] = spec.description
     schema = wire_schema(spec.input_schema)
-    sent["parametersJsonSchema"] = {"properties": {}, **schema} if schema.get("type") == "object" else schema
+    sent["parametersJsonSchema"] = schema if "$ref" in schema else {"type": "object", "properties": {}, **schema}
     return sent
 
 

@@ -75,8 +75,8 @@ def _function(name: str, description: str, schema: Mapping[str, Any]) -> Object:
     function: Object = {"name": wire_name(name)}
     if description.strip():
         function["description"] = description
-    # OpenAI refuses an object schema without "properties".
-    function["parameters"] = {"properties": {}, **schema} if schema.get("type") == "object" else dict(schema)
+    # OpenAI refuses a schema that does not say it is an object's, and an object's without "properties".
+    function["parameters"] = {"type": "object", "properties": {}, **schema}
     return {"type": "function", "function": function}
 
 

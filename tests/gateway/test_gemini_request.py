@@ -257,9 +257,11 @@ def test_response_schema() -> None:
 
 
 def test_tools_are_declared_with_their_schemas() -> None:
-    """Description where there is one, and the schema as JSON Schema, with properties in any case."""
+    """Description where there is one, and the schema as JSON Schema, with type and properties but beside a `$ref`."""
     spec = ToolSpec("f", "does f", {"type": "object", "properties": {"a": {"const": 1}}, "$schema": "x"})
-    (declared,) = optioned(declared=(spec, ToolSpec("g")))["tools"]
+    referring = {"$ref": "#/$defs/a", "$defs": {"a": {"type": "object"}}}
+    untyped = ToolSpec("h", input_schema={"properties": {}}), ToolSpec("i", input_schema=referring)
+    (declared,) = optioned(declared=(spec, ToolSpec("g"), *untyped))["tools"]
     assert declared["functionDeclarations"] == [
         {
             "name": "f",
@@ -267,6 +269,8 @@ def test_tools_are_declared_with_their_schemas() -> None:
             "parametersJsonSchema": {"type": "object", "properties": {"a": {"enum": [1]}}},
         },
         {"name": "g", "parametersJsonSchema": {"type": "object", "properties": {}}},
+        {"name": "h", "parametersJsonSchema": {"type": "object", "properties": {}}},
+        {"name": "i", "parametersJsonSchema": referring},
     ]
 
 

@@ -145,9 +145,12 @@ def test_tool_choice_and_parallel_calls() -> None:
 
 
 def test_tools_are_functions_with_properties() -> None:
-    """A schema without properties gets empty ones, since OpenAI refuses it otherwise; no description, no member."""
+    """A schema without type or properties gets them, since OpenAI refuses it otherwise; no description, no member."""
     function = optioned()["tools"][0]["function"]
     assert function == {"name": "f", "parameters": {"properties": {}, "type": "object"}}
+    untyped = ToolSpec("f", input_schema={"properties": {"a": {}}})
+    (tool,) = sent(ModelRequest(messages=(UserMessage("x"),), tools=(untyped,)))["tools"]
+    assert tool["function"]["parameters"] == {"type": "object", "properties": {"a": {}}}
 
 
 def test_reasoning_budget_is_refused_but_where_it_can_be_said() -> None:
