@@ -1,10 +1,10 @@
 """A neutral request as the body of "Create chat completion" (OpenAI's API reference).
 
-What the dialect cannot say: `reasoning_budget` is refused (OpenRouter takes it), since a bound that is not kept costs
-money; `reasoning_summary` and `cache_breakpoints` are left out, since the answer is the same without them. Where a
-server takes no `metadata` it is left out as well, and OpenAI takes it only for answers that it stores, which nothing
-here asks for (`extra_body` may: `{"store": True}`). Without tools, `tool_choice` and `parallel_tool_calls` are not
-sent: servers refuse them then.
+What the dialect cannot say: `reasoning_budget` is refused (OpenRouter takes it, instead of an effort), since a bound
+that is not kept costs money; `reasoning_summary` and `cache_breakpoints` are left out, since the answer is the same
+without them. Where a server takes no `metadata` it is left out as well, and OpenAI takes it only for answers that it
+stores, which nothing here asks for (`extra_body` may: `{"store": True}`). Without tools, `tool_choice` and
+`parallel_tool_calls` are not sent: servers refuse them then.
 """
 
 from __future__ import annotations
@@ -102,13 +102,16 @@ def metadata_texts(options: ModelOptions) -> dict[str, str]:
 
 
 def _reasoning(options: ModelOptions, quirks: Quirks) -> Object:
-    if quirks.reasoning_request == "reasoning":
-        asked = {"effort": options.reasoning_effort, "max_tokens": options.reasoning_budget}
-        asked = {key: value for key, value in asked.items() if value is not None}
-        return {"reasoning": asked} if asked else {}
-    if options.reasoning_budget is not None:
+    effort, budget = options.reasoning_effort, options.reasoning_budget
+    if quirks.reasoning_request == "reasoning" and budget is not None:
+        return {"reasoning": {"max_tokens": budget}}
+    if budget is not None:
         raise InvalidRequest("options.reasoning_budget cannot be said in this dialect: use reasoning_effort")
-    return {} if options.reasoning_effort is None else {"reasoning_effort": options.reasoning_effort}
+    if effort is None:
+        return {}
+    return (
+        {"reasoning": {"effort": effort}} if quirks.reasoning_request == "reasoning" else {"reasoning_effort": effort}
+    )
 
 
 def _response_format(schema: Mapping[str, Any], quirks: Quirks) -> Object:

@@ -93,7 +93,9 @@ def _reasoning(options: ModelOptions, quirks: Quirks) -> Object:
     if options.reasoning_budget is not None and quirks.reasoning_request != "reasoning":
         raise InvalidRequest("options.reasoning_budget cannot be said in this dialect: use reasoning_effort")
     asked = {
-        "effort": options.reasoning_effort,
+        "effort": options.reasoning_effort
+        if options.reasoning_budget is None
+        else None,  # OpenRouter takes one of both
         "summary": options.reasoning_summary,
         "max_tokens": options.reasoning_budget,
     }

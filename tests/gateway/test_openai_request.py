@@ -154,14 +154,11 @@ def test_tools_are_functions_with_properties() -> None:
 
 
 def test_reasoning_budget_is_refused_but_where_it_can_be_said() -> None:
-    """A bound that would not be kept is an error; OpenRouter has a place for it."""
+    """A bound that would not be kept is an error; OpenRouter takes it, instead of an effort."""
     with pytest.raises(InvalidRequest, match="reasoning_budget"):
         optioned(reasoning_budget=100)
     quirks = quirks_for("https://openrouter.ai/api/v1", "m")
-    assert optioned(quirks, reasoning_budget=100, reasoning_effort="low")["reasoning"] == {
-        "effort": "low",
-        "max_tokens": 100,
-    }
+    assert optioned(quirks, reasoning_budget=100, reasoning_effort="low")["reasoning"] == {"max_tokens": 100}
     assert "reasoning_summary" not in optioned(reasoning_summary="auto")
 
 

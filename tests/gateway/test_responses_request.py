@@ -68,9 +68,10 @@ def test_metadata_that_fits_is_sent_where_it_is_taken() -> None:
 
 
 def test_openrouter_takes_a_budget() -> None:
-    """OpenRouter has a place for a budget in this dialect too."""
+    """OpenRouter has a place for a budget in this dialect too, and takes it instead of an effort."""
     quirks = quirks_for("https://openrouter.ai/api/v1", "openai/gpt-5")
     assert optioned(quirks, reasoning_budget=100)["reasoning"] == {"max_tokens": 100}
+    assert optioned(quirks, reasoning_budget=100, reasoning_effort="low")["reasoning"] == {"max_tokens": 100}
 
 
 def test_tools_are_flat_and_not_strict() -> None:
