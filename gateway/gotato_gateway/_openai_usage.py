@@ -30,8 +30,10 @@ def token_usage(value: object) -> Usage | None:
     written = _first(details, "cache_write_tokens") or _first(said, "cache_creation_input_tokens") or 0
     reasoning = _first(thinking, "reasoning_tokens") or _first(said, "reasoning_tokens") or 0
     # Reports contradict each other on xAI, so the total decides whether reasoning is inside the output or beside it.
-    if reasoning and said.get("total_tokens") == prompt + completion + reasoning:
-        completion += reasoning
+    # Gateways to Gemini count its thoughts in the total alone.
+    beside = (count(said.get("total_tokens")) or 0) - prompt - completion
+    if beside > 0 and (reasoning == beside or not (reasoning or read or written)):
+        reasoning, completion = beside, completion + beside
     if read + written > prompt:  # a gateway that counts cached tokens beside the prompt
         prompt += read + written
     return Usage(prompt, completion, read, written, min(reasoning, completion))

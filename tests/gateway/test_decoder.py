@@ -131,6 +131,25 @@ def test_strange_usage(usage: object, expected: Usage | None) -> None:
     assert decoded(chunk("x", "stop", usage=usage)).done.usage == expected
 
 
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        ({"total_tokens": 623}, Usage(20, 603, reasoning_tokens=405)),
+        ({"total_tokens": 218}, Usage(20, 198)),
+        ({"total_tokens": 1}, Usage(20, 198)),
+        (
+            {"total_tokens": 623, "completion_tokens_details": {"reasoning_tokens": 5}},
+            Usage(20, 198, reasoning_tokens=5),
+        ),
+        ({"total_tokens": 238, "prompt_tokens_details": {"cached_tokens": 20}}, Usage(20, 198, 20)),
+    ],
+)
+def test_thoughts_in_the_total_alone(told: dict[str, object], expected: Usage) -> None:
+    """Gateways to Gemini leave its thoughts out of the output, but not out of the total: output they are."""
+    usage = {"prompt_tokens": 20, "completion_tokens": 198, **told}
+    assert decoded(chunk("x", "stop", usage=usage)).done.usage == expected
+
+
 def test_facts_of_the_answer() -> None:
     """The first id and the last model are the answer's."""
     done = decoded(
