@@ -2,8 +2,8 @@
 
 The shapes: `{"error": {...}}` (OpenAI, Anthropic, Gemini), the same in an array (Gemini's compatible endpoint),
 `{"error": "text"}` (Ollama, xAI), `{"object": "error", "message": …}` (vLLM, Mistral), `{"detail": "text" | [...]}`
-(FastAPI), `{"code": …, "message": …}` (DashScope), any of these as JSON text inside another's message (LiteLLM,
-proxies), plain text, HTML, or nothing.
+(FastAPI), `{"code": …, "message": …}` (DashScope), `{"base_resp": {"status_msg": …}}` (MiniMax), any of these as JSON
+text inside another's message (LiteLLM, proxies), plain text, HTML, or nothing.
 """
 
 from __future__ import annotations
@@ -104,10 +104,10 @@ def _collect_list(elements: list[object], facts: ErrorFacts, depth: int) -> None
 
 def _collect_object(said: Object, facts: ErrorFacts, depth: int) -> None:
     _collect_facts(said, facts)
-    for key in ("detail", "msg", "message"):
+    for key in ("detail", "msg", "message", "status_msg"):
         if isinstance(said.get(key), str | list):
             _collect(said[key], facts, depth + 1)
-    for key in ("errors", "error", "innererror"):
+    for key in ("errors", "error", "innererror", "base_resp"):
         if said.get(key):
             _collect(said[key], facts, depth + 1)
     details = said.get("details")

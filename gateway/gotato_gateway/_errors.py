@@ -81,6 +81,9 @@ _REQUEST_CODES = {
 """Codes for a fault of the request, where no status says so: inside a stream ("The response object", OpenAI; "Errors",
 Anthropic)."""
 
+_NO_SUCH_PATH = re.compile(r"unexpected endpoint or method", re.IGNORECASE)
+"""LM Studio says so with status 200."""
+
 _TOO_LARGE = re.compile(r"request too large", re.IGNORECASE)
 _AGAIN = {408, 409, 423, 424, 425, 498, 499}
 """Refusals of the moment, which the providers' own clients repeat too; 498 is Groq's missing capacity."""
@@ -101,7 +104,7 @@ class Origin(NamedTuple):
 def refusal(status: int, headers: Mapping[str, str], facts: ErrorFacts, origin: Origin, now: float) -> ModelError:
     """The error for a refusal. `status` 200 stands for one inside a stream; one that the body names replaces it."""
     if status == 200:
-        status = facts.status or 200
+        status = facts.status or (404 if _NO_SUCH_PATH.search(facts.message) else 200)
     wait = retry_after(headers, now, facts.message, facts.delay)
     if wait is None:
         wait = retry_after(facts.headers, now)

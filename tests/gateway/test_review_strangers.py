@@ -88,6 +88,22 @@ def test_an_error_in_lines_of_json_keeps_its_kind() -> None:
         assert type(ask(local(server.url)).error) is QuotaExhausted
 
 
+def test_a_path_that_a_local_server_does_not_have() -> None:
+    """LM Studio answers 200 where base_url lacks its `/v1`: that is not retried, and the error says what to check."""
+    body = b'{"error": "Unexpected endpoint or method. (POST /chat/completions)"}'
+    with Server(Reply([body], headers={"Content-Type": "application/json"})) as server:
+        error = ask(local(server.url)).error
+    assert type(error) is InvalidRequest
+    assert "base_url" in str(error)
+
+
+def test_an_error_in_a_status_of_its_own() -> None:
+    """MiniMax tells its errors with status 200 and in members of its own."""
+    body = b'{"choices": null, "base_resp": {"status_code": 1008, "status_msg": "insufficient balance"}}'
+    with Server(Reply([body], headers={"Content-Type": "application/json"})) as server:
+        assert type(ask(local(server.url)).error) is QuotaExhausted
+
+
 def test_a_login_page_is_no_error_of_the_provider() -> None:
     """HTML with status 200 is not asked for again, and told as what it is."""
     with Server(Reply([b"<html>sign in</html>"], headers={"Content-Type": "text/html"})) as server:
