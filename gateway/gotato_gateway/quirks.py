@@ -119,6 +119,7 @@ _GEMINI = re.compile(r"(?:.*/)?gemini-(?:([0-9]+)|[a-z-]+-latest$)", re.IGNORECA
 _PRO = re.compile(r"-pro\b", re.IGNORECASE)
 _NO_SIGNATURE = "skip_thought_signature_validator"  # "Thought signatures" in the Gemini API documentation
 _NEVER_THINKS = re.compile(r"(?:.*[/.:])?(?:gpt-[34]|chatgpt-4|gpt-5[.0-9]*-chat)", re.IGNORECASE)
+_DEEPSEEK_4 = re.compile(r"deepseek/deepseek-v[4-9]", re.IGNORECASE)
 _WITHOUT_SYSTEM_ROLE = re.compile(r"o1-(mini|preview)\b")
 
 
@@ -129,6 +130,8 @@ def quirks_for(base_url: str, model: str) -> Quirks:
     found = _of_gemini(_BY_NAME.get(name, Quirks()), model)
     if _NEVER_THINKS.match(model):  # OpenAI refuses a request for what such a model has not, also behind a proxy
         found = replace(found, encrypted_reasoning=False)
+    if name == "openrouter" and _DEEPSEEK_4.match(model):  # which demands it there, too, under its own name
+        found = replace(found, reasoning_replay="reasoning_content", reasoning_demanded=True)
     if name in ("azure", "openai") and _WITHOUT_SYSTEM_ROLE.match(model):
         return replace(found, system_role="user")
     return found

@@ -64,19 +64,21 @@ def test_43_reasoning_of_another_model_family_is_dropped() -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "demanded"),
+    ("url", "model", "demanded"),
     [
-        ("https://api.deepseek.com", True),
-        ("https://api.moonshot.ai/v1", True),
-        ("https://api.z.ai/api/paas/v4", False),
-        ("https://h.example/v1", False),
+        ("https://api.deepseek.com", "deepseek-v4-pro", True),
+        ("https://api.moonshot.ai/v1", "kimi-k2.5", True),
+        ("https://openrouter.ai/api/v1", "deepseek/deepseek-v4-flash", True),
+        ("https://openrouter.ai/api/v1", "deepseek/deepseek-r1", False),
+        ("https://api.z.ai/api/paas/v4", "glm-4.6", False),
+        ("https://h.example/v1", "m", False),
     ],
 )
-def test_a_call_made_without_reasoning(url: str, demanded: bool) -> None:
+def test_a_call_made_without_reasoning(url: str, model: str, demanded: bool) -> None:
     """DeepSeek and Kimi refuse a call of the history whose reasoning is missing: an empty one stands for it."""
     call = ToolCall("c1", "f")
     turns = (UserMessage("x"), AssistantMessage((), (call,)), ToolMessage(ToolResult("c1", "ok", "y")))
-    answer = sent(ModelRequest(messages=turns), quirks_for(url, "m"), origin="openai-chat:m")["messages"][1]
+    answer = sent(ModelRequest(messages=turns), quirks_for(url, model), origin="openai-chat:m")["messages"][1]
     assert answer.get("reasoning_content") == ("" if demanded else None)
 
 
