@@ -123,10 +123,11 @@ class ChatDecoder:
                 raise self._hearing.refuse({"error": place["error"]})
         if chunk.get("object") == "error":
             raise self._hearing.refuse(chunk)
-        delta = obj(choice.get("delta"))
-        self._streamed = self._streamed or bool(delta)
-        # Behind deltas, a whole message says them once more (Perplexity, proxies that end with it).
-        self._add(delta if self._streamed else obj(choice.get("message")))
+        if delta := obj(choice.get("delta")):
+            self._add(delta)
+            self._streamed = self._said_something or bool(self._calls)
+        elif not self._streamed:  # behind deltas, a whole message says them once more (Perplexity, some proxies)
+            self._add(obj(choice.get("message")))
         if self._word and self._out:  # a server that says the word with every chunk
             self._goes_on = True
         self._word = text(choice.get("finish_reason")) or self._word

@@ -290,6 +290,7 @@ def test_a_message_behind_its_deltas_is_not_said_again(behind: dict[str, Any]) -
     answer = decoded(chunk("Hel"), chunk("lo"), {"choices": [{**whole, **behind}]})
     assert (answer.text, answer.done.stop_reason) == ("Hello", StopReason.END_TURN)
     assert decoded({"choices": [whole]}).text == "Hello"
+    assert decoded(delta(role="assistant"), {"choices": [{**whole, "delta": {}}]}).text == "Hello"
 
 
 def test_a_call_in_both_forms_is_one_call() -> None:
