@@ -33,6 +33,8 @@ _WORDS: Mapping[str, StopReason] = {
     "max_tokens": StopReason.MAX_TOKENS,
     _WINDOW_FULL: StopReason.MAX_TOKENS,
     "refusal": StopReason.CONTENT_FILTER,
+    "guardrail_intervened": StopReason.CONTENT_FILTER,  # of Bedrock, as the next
+    "content_filtered": StopReason.CONTENT_FILTER,
     "pause_turn": StopReason.PAUSE,
     "compaction": StopReason.PAUSE,
 }

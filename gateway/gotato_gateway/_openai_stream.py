@@ -40,7 +40,10 @@ _WORDS: Mapping[str, StopReason] = {
         StopReason.STOP_SEQUENCE: ("stop_sequence",),
         StopReason.TOOL_CALLS: ("tool_calls", "tool_use", "function_call"),
         StopReason.MAX_TOKENS: ("length", "max_tokens", "model_length", "model_context_window_exceeded"),
-        StopReason.CONTENT_FILTER: ("content_filter", "sensitive", "refusal", "safety"),
+        StopReason.CONTENT_FILTER: (
+            *("content_filter", "sensitive", "refusal", "safety"),
+            *("guardrail_intervened", "content_filtered"),  # of Bedrock, which gateways hand on
+        ),
         StopReason.PAUSE: ("pause", "pause_turn"),
     }.items()
     for word in words

@@ -175,6 +175,8 @@ def test_an_id_that_is_missing() -> None:
         ("stop_sequence", text("x"), "stop_sequence"),
         ("pause_turn", call("{}"), "pause"),
         ("compaction", text("x"), "pause"),
+        ("guardrail_intervened", call("{}"), "content_filter"),
+        ("content_filtered", text("x"), "content_filter"),
         ("never_seen", text("x"), "end_turn"),
         (None, text("x"), "end_turn"),
     ],

@@ -150,6 +150,13 @@ def test_thoughts_in_the_total_alone(told: dict[str, object], expected: Usage) -
     assert decoded(chunk("x", "stop", usage=usage)).done.usage == expected
 
 
+@pytest.mark.parametrize("word", ["guardrail_intervened", "content_filtered"])
+def test_an_answer_that_bedrock_filtered(word: str) -> None:
+    """What Bedrock calls a filtered answer is one, behind gateways that hand its words on: no call of it runs."""
+    answer = decoded(entry("{", call_id="a", name="f"), chunk(finish=word))
+    assert (answer.done.stop_reason, answer.calls[0].arguments) == (StopReason.CONTENT_FILTER, "{")
+
+
 def test_facts_of_the_answer() -> None:
     """The first id and the last model are the answer's."""
     done = decoded(
