@@ -5,9 +5,10 @@ of one role become one message; the results of a batch come first in the message
 with an answer gets a line that asks to go on, since newer models refuse to continue a given beginning; one that begins
 with an answer gets a user's message before it.
 
-Reasoning of the own origin goes back as it came, words or none, where it has a signature; reasoning that nothing
-follows in its message is left out, since a message may not end with it. Blocks of tools that ran on the server were
-never kept, so a paused answer goes on from its text.
+Reasoning of the own origin goes back as it came, words or none, where it has a signature; without one only to models
+that give none. Reasoning that nothing follows in its message is left out, since a message may not end with it. Where a
+server demands reasoning before calls, an empty one stands for what is missing. Blocks of tools that ran on the server
+were never kept, so a paused answer goes on from its text.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def history(messages: Sequence[Message], quirks: Quirks, origin: str) -> History
             ends.append(_end(sent))
             continue
         wire = [ids.take(call.id) for call in turn.answer.tool_calls]
-        _add(sent, "assistant", _answer(turn.answer, wire, origin))
+        _add(sent, "assistant", _answer(turn.answer, wire, quirks, origin))
         ends.append(_end(sent))
         for block in _results(turn, wire, quirks):
             _add(sent, "user", [block])
@@ -91,17 +92,20 @@ def _strip_end(block: Object) -> None:
         block["text"] = block["text"].rstrip()
 
 
-def _answer(message: AssistantMessage, wire: Sequence[str], origin: str) -> list[Object]:
-    blocks = [block for part in message.parts for block in _answer_block(part, origin)]
+def _answer(message: AssistantMessage, wire: Sequence[str], quirks: Quirks, origin: str) -> list[Object]:
+    blocks = [block for part in message.parts for block in _answer_block(part, quirks, origin)]
+    thinks = origin and quirks.reasoning_demanded  # there is no origin where thinking is turned off
+    if thinks and message.tool_calls and not any(block["type"] in THINKING for block in blocks):
+        blocks.insert(0, _thinking(ReasoningPart()))
     blocks += [_call(call, wire_id) for call, wire_id in zip(message.tool_calls, wire, strict=True)]
     while blocks and blocks[-1]["type"] in THINKING:
         del blocks[-1]
     return blocks
 
 
-def _answer_block(part: Part, origin: str) -> Iterator[Object]:
+def _answer_block(part: Part, quirks: Quirks, origin: str) -> Iterator[Object]:
     if isinstance(part, ReasoningPart):
-        if part.origin == origin and part.signature:
+        if part.origin == origin and (part.signature or (part.text and quirks.unsigned_thinking)):
             yield _thinking(part)
     elif (said := answer_text(part)).strip():
         yield text_block(said)

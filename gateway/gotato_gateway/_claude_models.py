@@ -46,10 +46,12 @@ _BINDING_BETA = {"anthropic-beta": "thinking-binding-controls-2026-08-01"}
 
 def claude_quirks(base_url: str, model: str) -> Quirks:
     """The quirks of a model behind the server at `base_url`."""
-    base = Quirks(images=quirks_for(base_url, model).images, response_schema=False)
+    server = quirks_for(base_url, model)
+    base = Quirks(images=server.images, response_schema=False)
     named = _NAME.search(model.lower()) or _OLD_NAME.search(model.lower())
     if named is None:
-        return base
+        thinks = server.reasoning_demanded  # DeepSeek and Kimi, unless they are told not to
+        return replace(base, unsigned_thinking=True, reasoning_demanded=thinks, thinks_unasked=thinks)
     version = (int(named["major"] or 5), int(named["minor"] or 0))
     line = named["line"] if named["line"] in _FIRST["effort"] else _NEWEST_LINE
 

@@ -18,7 +18,8 @@ class Quirks:
     - `max_tokens_field`: the name of the limit on the answer's length.
     - `system_role`: the role of the system prompt; "user" for models that take none.
     - `reasoning_replay`: the field that gives reasoning back to the model that thought it; "" for none.
-    - `reasoning_demanded`: every answer of the history has to have that field, an empty one where nothing goes back.
+    - `reasoning_demanded`: every answer of the history has to have that field, an empty one where nothing goes back; in
+      Anthropic's dialect, every answer with calls a block of thinking.
     - `reasoning_request`: how effort is asked for, as `reasoning_effort` or as OpenRouter's `reasoning` object.
     - `usage_option`: usage in a stream has to be asked for (`stream_options`).
     - `tool_ids`: "openai" (40 characters), "mistral" (9 letters and digits), "keep" (as they came).
@@ -42,6 +43,7 @@ class Quirks:
 
     Of the models behind Anthropic's dialect:
     - `thinking_types`: the ways to say `thinking` that it takes ("enabled" is by budget); none for one that never does.
+    - `unsigned_thinking`: its thinking comes without a signature, and has to go back so.
     - `thinks_unasked`: it thinks where nothing about it is said.
     - `efforts`: the levels that it takes for effort; where there are none, an effort becomes a budget.
     - `sampling`: it takes `temperature` and `top_p`.
@@ -77,6 +79,7 @@ class Quirks:
     call_signature: str = ""
     result_media: bool = False
     thinking_types: tuple[str, ...] = ("enabled", "disabled")
+    unsigned_thinking: bool = False
     thinks_unasked: bool = False
     efforts: tuple[str, ...] = ()
     sampling: bool = True

@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gotato_gateway._anthropic_request import messages_body
+from gotato_gateway._claude_models import claude_quirks
 from gotato_py import (
     AssistantMessage,
     AudioPart,
@@ -17,6 +19,7 @@ from gotato_py import (
     ImagePart,
     InvalidRequest,
     Message,
+    ModelOptions,
     ModelRequest,
     ReasoningPart,
     TextPart,
@@ -52,6 +55,28 @@ class TestHistory:
             {"type": "thinking", "thinking": "Now.", "signature": "sig-b"},
             {"type": "text", "text": "Done."},
         ]
+
+    def test_thinking_of_models_that_sign_none(self) -> None:
+        """DeepSeek's unsigned thinking goes back as it came; what came without any gets an empty block before calls."""
+        url, origin = "https://api.deepseek.com/anthropic", "anthropic:deepseek"
+        quirks = claude_quirks(url, "deepseek-v4-pro")
+        history = (
+            UserMessage("x"),
+            AssistantMessage((ReasoningPart("hm", "", origin),), CALL.tool_calls),
+            RESULT,
+            CALL,
+            RESULT,
+        )
+
+        def thinking(**options: Any) -> list[Any]:
+            request = ModelRequest("", history, options=ModelOptions(**options))
+            body = json.loads(messages_body("deepseek-v4-pro", request, quirks, origin))
+            answers = [message["content"] for message in body["messages"] if message["role"] == "assistant"]
+            return [body.get("thinking"), *(content[0] for content in answers if content[0]["type"] == "thinking")]
+
+        empty = {"type": "thinking", "thinking": "", "signature": ""}
+        assert thinking() == [None, {**empty, "thinking": "hm"}, empty]
+        assert thinking(reasoning_effort="none") == [{"type": "disabled"}]
 
     @pytest.mark.parametrize(
         "part", [ReasoningPart("hm", "s", "gemini:gemini"), ReasoningPart("hm", "", ORIGIN), ReasoningPart("hm", "s")]
