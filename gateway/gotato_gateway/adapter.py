@@ -30,6 +30,7 @@ from ._exchange import Exchange
 from ._failures import Place, explain_failure
 from ._json import obj, parse_lenient
 from ._keys import authorization, checked_headers, joined, resolve_key, secrets_in
+from ._named import CostOf
 from ._providers import provider_at
 from ._request_texts import texts_of
 from ._retry_after import rate_limits
@@ -64,7 +65,6 @@ class Adapter:
     """
 
     _dialect: ClassVar[Dialect]
-    cost_of = staticmethod(cost_of)
 
     def __init__(
         self,
@@ -105,6 +105,7 @@ class Adapter:
         known = provider_at(self._base_url)
         host = shown_url(self._base_url).split("/")[2]
         self._place = Place(host, host if known is None else known.name, connect_timeout, idle_timeout)
+        self._has_price = known is None or bool(known.key_variable)
         self._origin = f"{dialect.name}:{family(self._model)}"
         self._noted: set[str] = set()
 
@@ -125,6 +126,12 @@ class Adapter:
     def provider(self) -> str:
         """The service that it asks ("groq"); for one not known here, its host."""
         return self._place.provider
+
+    @property
+    def cost_of(self) -> CostOf | None:
+        """What prices its runs, `gotato_gateway.cost_of`; None for a server that is known to cost nothing (Ollama, LM
+        Studio): its models are called as others' are that do."""
+        return cost_of if self._has_price else None
 
     @property
     def capabilities(self) -> frozenset[str]:

@@ -98,14 +98,16 @@ def test_the_run_of_an_agent_has_a_price() -> None:
 def test_the_adapters_give_results_their_cost(tmp_path: Path) -> None:
     """Each adapter, and each model around one, prices runs by `cost_of` itself: nothing else is in the result."""
     config = tmp_path / "config.toml"
-    config.write_text('[models.m]\nmodel = "ollama:qwen3"\noptions = { temperature = 0.5 }\n', "utf-8")
+    entry = '[models.m]\nmodel = "openai:qwen3"\nbase_url = "http://127.0.0.1:9/v1"\noptions = { temperature = 0.5 }\n'
+    config.write_text(entry, "utf-8")
     adapter = OpenAIChat("gpt-5", base_url="http://127.0.0.1:9/v1")
     limiter, bare = RateLimiter(max_concurrent=1), ScriptedModel([])
     models: list[Model] = [adapter, limiter.wrap(adapter), Failover([limiter.wrap(adapter), bare])]
     models.append(connect("m", config=load_config(config)))
     for model in models:
         assert getattr(model, "cost_of", None) is cost_of
-    for model in (limiter.wrap(bare), Failover([bare])):
+    local = OpenAIChat("deepseek-r1:8b", base_url="http://127.0.0.1:11434/v1")  # a name that DeepSeek's has as well
+    for model in (limiter.wrap(bare), Failover([bare]), local, limiter.wrap(local)):
         assert getattr(model, "cost_of", 0) is None
 
 
@@ -122,7 +124,7 @@ def test_targets_that_disagree_have_no_price() -> None:
 def test_a_result_says_its_cost() -> None:
     """`result.cost` is `cost_of(result)`, also when it has been pickled; no adapter is pickled with it."""
     model = ScriptedModel([[TextDelta("Hello"), Done(usage=Usage(1000, 10), model="openai:gpt-5")]])
-    model.cost_of = OpenAIChat.cost_of  # type: ignore[attr-defined]  # an optional member
+    model.cost_of = OpenAIChat("m", base_url="http://127.0.0.1:9/v1").cost_of  # type: ignore[attr-defined]  # an optional member
     result = Agent(model).run("hi")
     assert result.cost == cost_of(Usage(1000, 10), model="openai:gpt-5")
     assert pickle.loads(pickle.dumps(result)).cost == result.cost
