@@ -87,6 +87,7 @@ class Held:
                 )
                 # A reference that nothing but closing it ends: one that was inherited must never be closed.
                 made.create_function("held", 0, lambda: made.in_transaction)
+                made.text_factory = _shown
             except BaseException:
                 self.close()
                 raise
@@ -102,6 +103,11 @@ class Held:
 
     def __del__(self) -> None:
         self.close()
+
+
+def _shown(data: bytes) -> str:
+    """A text that is no UTF-8 any more, as far as it can be read: the driver's own error would quote all of it."""
+    return data.decode("utf-8", "replace")
 
 
 def let_fork() -> None:

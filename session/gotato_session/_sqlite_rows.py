@@ -23,7 +23,7 @@ _PAGE = 2_000
 # The bytes as they are: a text that is no UTF-8 any more is damage to be told, not an error of the driver.
 _SELECT = "SELECT place, checksum, CAST(text AS BLOB) FROM entries WHERE place > ? AND place <= ? ORDER BY place"
 _HEAD = """
-SELECT number, checksum, CAST(head AS BLOB), last_seq, created_at, metadata
+SELECT number, checksum, CAST(head AS BLOB), last_seq, created_at, CAST(metadata AS BLOB)
 FROM sessions LEFT JOIN progress ON session = number WHERE id = ?
 """
 

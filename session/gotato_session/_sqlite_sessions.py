@@ -9,7 +9,7 @@ from typing import Any
 
 from gotato_py import InvalidState, NotFound
 
-from ._json import json_text
+from ._json import is_object, json_text
 from ._sqlite_connections import Connections
 from ._sqlite_lease import check_free, standing
 from ._sqlite_rows import written_head
@@ -20,7 +20,7 @@ from .summary import SessionSummary
 
 _PAGE = 500
 _SUMMARY = """
-SELECT number, id, parent_id, created_at, updated_at, size, metadata, messages
+SELECT number, id, parent_id, created_at, updated_at, size, CAST(metadata AS BLOB), messages
 FROM sessions JOIN progress ON session = number WHERE number IN ({})
 """
 
@@ -99,14 +99,14 @@ def _page(numbers: Sequence[int]) -> Callable[[sqlite3.Connection], list[Session
 
 
 def _summary(
-    id: str, parent_id: str, created_at: float, updated_at: float, size: int, metadata: str, messages: int | None
+    id: str, parent_id: str, created_at: float, updated_at: float, size: int, metadata: bytes, messages: int | None
 ) -> SessionSummary:
     return SessionSummary(id, parent_id, created_at, updated_at, size, _metadata(metadata), messages)
 
 
-def _metadata(text: str) -> dict[str, Any] | None:  # Any: JSON values
+def _metadata(text: bytes) -> dict[str, Any] | None:  # Any: JSON values
     try:
-        given: dict[str, Any] = json.loads(text)
-    except ValueError:  # damaged: only the session itself can say
+        given: object = json.loads(text.decode())
+    except (ValueError, RecursionError):  # damaged, or too deep: only the session itself can say
         return None
-    return given
+    return given if is_object(given) else None

@@ -120,10 +120,24 @@ def test_a_fork_is_salvaged_from_its_own_beginning(path: Path) -> None:
     assert [each.get("seq") or each.get("text") for each in store.salvage_journal("s-2")] == [None, "entry 4", 5]
 
 
-def test_metadata_that_are_damaged_are_not_known(path: Path) -> None:
-    """A list says None of metadata that it cannot read."""
-    change(path, "UPDATE sessions SET metadata = '{'")
-    assert [each.metadata for each in SQLiteStore(path).summaries()] == [None]
+@pytest.mark.parametrize("text", [b"{", b"7", b'{"\xff":1}'])
+def test_metadata_that_are_damaged_are_not_known(path: Path, text: bytes) -> None:
+    """A list says None of metadata that it cannot read, and the session is whole."""
+    change(path, "UPDATE sessions SET metadata = CAST(? AS TEXT)", text)
+    store = SQLiteStore(path)
+    assert [each.metadata for each in store.summaries()] == [None]
+    assert list(store.list(where={"n": 1})) == []
+    assert numbers(opened(store)) == [1, 2, 3, 4, 5]
+
+
+def test_a_text_that_is_no_utf8_is_not_quoted(path: Path) -> None:
+    """What is stored comes into no error, whatever a damaged text has become; it is shown as far as it can be read."""
+    store = SQLiteStore(path)
+    assert store.search("h\u00e4h")
+    change(path, "UPDATE words_content SET c0 = CAST(? AS TEXT) WHERE id & 255 = 1", b"secret \xff")
+    assert "secret \ufffd" in [hit.snippet for hit in store.search("h\u00e4h")]
+    change(path, "UPDATE sessions SET owner = CAST(? AS TEXT)", b"\xff")
+    assert opened(store, steal=True).lease is not None
 
 
 def test_a_page_of_entries_is_spoiled(tmp_path: Path) -> None:
