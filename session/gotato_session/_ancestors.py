@@ -41,9 +41,10 @@ def _shared(left: Sequence[JSONObject], head: Head, forked_at: object) -> list[J
     """Of what is left of the parent, what a fork has from it: messages, marks, labels, what came of pending calls."""
     found: list[JSONObject] = []
     last = 0
+    is_same = any(each.get("seq") == head.at and each.get("time") == head.at_time for each in left)
     for entry in left:
         seq, time = entry.get("seq", last), entry.get("time", 0.0)
-        if seq > head.at or (isinstance(forked_at, float) and time > forked_at):
+        if seq > head.at or (not is_same and isinstance(forked_at, float) and time > forked_at):
             break  # written after the fork, in the place of what was lost
         last = seq
         if entry.get("type") not in _ITS_OWN:

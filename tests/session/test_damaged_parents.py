@@ -106,6 +106,21 @@ def test_what_was_written_in_the_place_of_lost_entries_is_not_shared(at: str | N
 
 
 @each_kind
+def test_a_clock_that_was_set_back_before_the_fork_loses_nothing(kind: str, tmp_path: Path) -> None:
+    """What a fork shares is known by its last entry, though all of it seems to be younger than the fork."""
+    store = STORES[kind](tmp_path)()
+    clock = store.clock = ManualClock()
+    with store.create("p") as parent:
+        for number in range(3):
+            parent.append(user(f"u{number}"))
+        clock.set_time(1_600_000_000.0)
+        parent.fork(id="f").close()
+    damage(tmp_path, kind, "u1")
+    with store.open("f", repair=True) as copy:
+        assert ids(copy) == ["u0", "…", "u2"]
+
+
+@each_kind
 def test_a_parent_that_is_gone_is_one_gap(kind: str, tmp_path: Path) -> None:
     """Nothing of it is left, and the fork's own entries are."""
     make = STORES[kind](tmp_path)
