@@ -7,6 +7,7 @@ from itertools import chain
 
 from gotato_py import InvalidArgument, Message, TextPart, ToolMessage, ToolResult, ToolResultStatus, UserMessage
 
+from ._arguments import with_fields
 from ._entries import MessageEntry
 from ._state import State
 
@@ -25,6 +26,8 @@ def settled_message(state: State, key: str, result: ToolResult | str) -> UserMes
         raise InvalidArgument("Session.complete_call: result is pending still; give the one that it came to")
     name = _name_of(state, key)
     told = TextPart(f"The pending call of the tool {name} has come to its end ({result.status.value}). Its result:\n")
+    if all(part == TextPart("") for part in result.parts):
+        result = with_fields(result, parts=())
     parts = result.parts or (TextPart(result.text or "(no output)"),)
     return UserMessage((told, *parts), metadata={TOOL_UPDATE: key})
 

@@ -56,6 +56,15 @@ def test_a_result_that_failed_says_so() -> None:
     assert "no disk" in told.text
 
 
+def test_a_result_without_a_word_says_so() -> None:
+    """An empty text is told as no output, or as what the status and the error say, never as an empty part."""
+    failed = ToolResult("x", "failed", "", error="no disk")
+    results: list[ToolResult | str] = ["", ToolResult("x", "ok", [TextPart("")]), failed]
+    said = [a_session().complete_call("a1:0", each).parts[1:] for each in results]
+    none = (TextPart("(no output)"),)
+    assert said == [none, none, (TextPart("The tool ran and failed: no disk"),)]
+
+
 def test_what_is_no_pending_call_is_refused() -> None:
     """An unknown key, a call that has its result, and a result that is pending still."""
     session = a_session()
