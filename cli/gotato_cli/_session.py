@@ -81,7 +81,10 @@ def _row(told: dict[str, Any]) -> str:
 
 def utc(seconds: float) -> str:
     """A time in Unix seconds, in words."""
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S}Z"
+    try:
+        return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S}Z"
+    except (ValueError, OverflowError, OSError):  # a year that datetime does not have
+        return f"{seconds} (Unix seconds)"
 
 
 # ---- show

@@ -7,12 +7,14 @@ import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from gotato_py import AssistantMessage, InvalidArgument, ToolMessage, UserMessage
+from gotato_py import AssistantMessage, Clock, InvalidArgument, ToolMessage, UserMessage
 
 T = TypeVar("T")
 
 MESSAGE_TYPES = (UserMessage, AssistantMessage, ToolMessage)
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+_LATEST = 1e12
+"""Unix seconds that no clock shows: the year 33658."""
 
 
 def random_ids(kind: str) -> str:
@@ -51,6 +53,19 @@ def new_session_id(where: str, given: str | None, ids: Callable[[str], str]) -> 
     if given is None:
         return a_session_id(f"{where}.ids: ids('session')", ids("session"))
     return a_session_id(f"{where}.id", given)
+
+
+def is_time(given: Any) -> bool:  # Any: checked here
+    """Whether it can be a time in Unix seconds."""
+    return isinstance(given, int | float) and not isinstance(given, bool) and 0 <= given < _LATEST
+
+
+def time_of(clock: Clock) -> float:
+    """What the clock says. Raises `InvalidArgument` for what are no Unix seconds: what it dates could not be read."""
+    found = clock.time()
+    if not is_time(found):
+        raise InvalidArgument("clock.time() must give Unix seconds, from 0 to below 1e12; are these milliseconds?")
+    return float(found)
 
 
 def with_fields(value: T, **changes: object) -> T:

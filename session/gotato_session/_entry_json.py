@@ -24,6 +24,7 @@ from gotato_py import (
     record_to_dict,
 )
 
+from ._arguments import is_time
 from ._entries import (
     BranchEntry,
     CompactionEntry,
@@ -43,9 +44,6 @@ from .journal import JSONObject
 
 VERSION = 1
 """Of the entries that this release writes; it reads no newer ones."""
-
-_LATEST = 1e12
-"""Unix seconds that no clock shows: the year 33658."""
 
 T = TypeVar("T")
 
@@ -95,7 +93,7 @@ def entry_from_dict(data: JSONObject) -> Entry:
     if reader is None:
         raise InvalidArgument(f"type {data['type']!r} is unknown")
     time = data.get("time", 0.0)
-    if type(time) not in (int, float) or not 0 <= time < _LATEST:
+    if not is_time(time):
         raise InvalidArgument("time must be a number of Unix seconds")
     return reader(_field(data, "seq", int), float(time), data)
 

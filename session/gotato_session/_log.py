@@ -20,6 +20,7 @@ from typing import TypeVar
 
 from gotato_py import Clock, ForkedProcess, InvalidState, StoreFailure
 
+from ._arguments import time_of
 from ._entries import Entry
 from ._entry_json import entry_to_dict
 from ._failures import failure, told
@@ -122,7 +123,7 @@ class Log:
         while True:
             state = self.state
             number = state.applied + 1
-            entries = build(state, self._clock.time())
+            entries = build(state, time_of(self._clock))
             if not entries:
                 return entries
             if self._commits.setdefault(number, entries) is entries:  # from here on it is kept, whatever interrupts
@@ -131,7 +132,7 @@ class Log:
 
     def _store_built(self, operation: str, journal: Journal, build: Build) -> Entries:
         state = self.state
-        entries = build(state, self._clock.time())
+        entries = build(state, time_of(self._clock))
         if not entries:
             return entries
         told = [entry_to_dict(entry) for entry in entries]

@@ -22,11 +22,11 @@ from gotato_py import (
 )
 
 from . import _rules as rules
-from ._arguments import MESSAGE_TYPES, a_text, new_session_id, random_ids, with_fields, wrong
+from ._arguments import MESSAGE_TYPES, a_text, new_session_id, random_ids, time_of, with_fields, wrong
 from ._closing import ELSEWHERE, LOST, closing_entries
 from ._head import fork_head
 from ._holder import Holder
-from ._json import json_object, json_text
+from ._json import json_object, shallow_text
 from ._log import Build, Log
 from ._reading import SessionView
 from ._recorder import DEFAULT_MAX_BYTES, Recorder
@@ -75,7 +75,7 @@ class Session(SessionView):
             raise wrong("Session.clock", "a Clock", clock)
         ids, clock = ids or random_ids, clock or SystemClock()
         made = new_session_id("Session", id, ids)
-        values = json_object("Session.metadata", metadata)
+        values = json_object("Session.metadata", metadata, shallow_text)
         self._begin(made, "", Log(f"the session {made}", partial(State, values), clock), clock, ids, None)
 
     def _begin(
@@ -209,7 +209,7 @@ class Session(SessionView):
         state, anew = self._log.prefix(at)
         if not self.read_only:
             self._log.sync("Session.fork")  # what is common has to last as long as the fork
-        head = fork_head(made, self._id, self._clock.time(), at, state)
+        head = fork_head(made, self._id, time_of(self._clock), at, state)
         journal = None if self._home is None else self._home.keep(head, owner)
         log = Log(f"the session {made}", anew, self._clock, journal, state=state)
         forked = Session._of(made, self._id, log, self._clock, self._ids, self._home)
@@ -221,8 +221,8 @@ class Session(SessionView):
         return forked
 
     def set(self, key: str, value: object) -> None:
-        """Sets a value of the metadata: JSON data, of which it keeps a copy."""
-        name, text = a_text("Session.set: key", key), json_text("Session.set: value", value)
+        """Sets a value of the metadata: JSON data, at most 200 levels deep, of which it keeps a copy."""
+        name, text = a_text("Session.set: key", key), shallow_text("Session.set: value", value)
         self._commit("Session.set", partial(rules.metadata_entry, name, text))
 
     def label(self, name: str, entry_id: str | None = None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 from sqlite3 import Connection
 from types import TracebackType
@@ -128,7 +129,7 @@ class SQLiteStore(StoreBase):
             raise wrong("search: text", "a str", text)
         if type(limit) is not int or limit < 0:
             raise InvalidArgument("search: limit must be an int of at least 0")
-        return search(self._ways, text, limit)
+        return search(self._ways, text, min(limit, sys.maxsize))
 
     def purge(self, *, older_than: float, keep: Callable[[SessionSummary], bool] | None = None) -> list[str]:
         """Deletes the sessions that were not changed for `older_than` seconds, and returns their ids.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -11,12 +12,12 @@ from typing import Any, Protocol
 from gotato_py import Clock, InvalidArgument, InvalidState, NotFound, NotSupported, SessionCorrupt, SystemClock
 
 from ._ancestors import is_gap, what_is_left
-from ._arguments import a_session_id, a_text, new_session_id, random_ids, wrong
+from ._arguments import a_session_id, a_text, new_session_id, random_ids, time_of, wrong
 from ._collector import collector_at_rest
 from ._entry_json import entry_to_dict
 from ._failures import told
 from ._head import new_head
-from ._json import json_object, json_value
+from ._json import json_object, json_value, shallow_text
 from ._opening import Readable, first_state, open_log
 from ._salvaging import salvaged
 from .journal import Journal, JSONObject
@@ -117,9 +118,9 @@ class StoreBase(ABC):
     ) -> Session:
         """A new session, open for writing. Raises `InvalidState` if there is one with that id."""
         made = new_session_id("create", id, self.ids)
-        values = json_object("create: metadata", metadata)
+        values = json_object("create: metadata", metadata, shallow_text)
         with told(f"the session {made} could not be created", "Store.create"):
-            journal = self.keep(new_head(made, self.clock.time(), values), owner)
+            journal = self.keep(new_head(made, time_of(self.clock), values), owner)
             return self._session(made, journal)
 
     def open(
@@ -163,7 +164,8 @@ class StoreBase(ABC):
             raise wrong("list: where", "a mapping or a callable", where)
         with told("the sessions could not be listed", "Store.list"):
             found = sorted(self.summaries(), key=lambda each: (-each.updated_at, each.id))
-        return islice(found if fits is None else filter(fits, found), limit)
+        most = None if limit is None else min(limit, sys.maxsize)
+        return islice(found if fits is None else filter(fits, found), most)
 
     def delete(self, id: str) -> None:
         """Removes a session. Raises `NotFound`, `SessionBusy` while it is open, `InvalidState` while it has forks."""
@@ -254,7 +256,7 @@ class StoreBase(ABC):
         while True:
             copy_id = f"{id[:100]}.repaired" + (f"-{number}" if number > 1 else "")
             try:
-                return copy_id, self.keep({**head, "id": copy_id, "created_at": self.clock.time()}, owner)
+                return copy_id, self.keep({**head, "id": copy_id, "created_at": time_of(self.clock)}, owner)
             except InvalidState:  # there is one already
                 number += 1
 

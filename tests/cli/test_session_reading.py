@@ -129,6 +129,7 @@ def test_the_list_can_be_narrowed(desk: Desk) -> None:
     assert found("--where", "who=you") == set()
     assert len(found("--limit", "2")) == 2
     assert found("--limit", "0") == set()
+    assert len(found("--limit", str(10**30))) == 3
     with desk.session("s-0") as session:
         session.set("late", True)
     assert found("--limit", "1") == {"s-0"}
@@ -381,6 +382,7 @@ def test_a_session_of_a_newer_release_is_told(desk: Desk, tmp_path: Path) -> Non
 def test_times_are_told_in_utc() -> None:
     """Nobody has to know where the machine is."""
     assert utc(0.0) == "1970-01-01 00:00:00Z"
+    assert utc(1e15) == "1000000000000000.0 (Unix seconds)"
 
 
 def test_as_a_user_types_it(gotato: Gotato, tmp_path: Path) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import gc
 import json
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 
 from gotato_py import InvalidArgument, InvalidState, LeaseLost, NotFound, SessionBusy, StoreFailure
 from gotato_session import FileStore, MemoryStore, SessionSummary, StoreBase
-from gotato_testkit import Fault, FaultPlan, FaultyStore
+from gotato_testkit import Fault, FaultPlan, FaultyStore, ManualClock
 
 from .histories import answer, user
 from .steps import AtStep, interrupt
@@ -156,6 +157,27 @@ def test_a_fork_that_could_not_be_made_whole_is_let_go(name: str, tmp_path: Path
             assert [message.role for message in fork.history] == ["user", "assistant", "tool"]
 
 
+# ---- clocks
+
+
+@pytest.mark.parametrize("name", STORES)
+@pytest.mark.parametrize("time", [1.7e12, -1.0, math.nan, math.inf])
+def test_a_time_that_nobody_could_read_again_is_refused(name: str, time: float, tmp_path: Path) -> None:
+    """A clock that tells milliseconds, or no time at all, makes no entry that would keep the session from opening."""
+    store = STORES[name](tmp_path)()
+    clock = store.clock = ManualClock()
+    with store.create("s") as session:
+        session.append(user("u1"))
+        clock.set_time(time)
+        for write in (lambda: session.append(user("u2")), session.fork, lambda: store.create("t")):
+            with pytest.raises(InvalidArgument, match=r"clock\.time\(\) must give Unix seconds"):
+                write()
+    clock.set_time(1.7e9)
+    with store.open("s") as session:
+        assert session.path == ("u1",)
+    assert [each.id for each in store.list()] == ["s"]
+
+
 # ---- repair
 
 
@@ -206,11 +228,39 @@ def test_a_list_by_metadata_compares_as_json(name: str, tmp_path: Path) -> None:
     store.create("t").close()
     assert [each.id for each in store.list(where={"tags": ("a", "b")})] == ["s"]
     assert [each.id for each in store.list(where={"tags": ["a", "b"]})] == ["s"]
-    assert [each.id for each in store.list(where={"n": None})] == ["s"]
+    assert [each.id for each in store.list(where={"n": None}, limit=10**30)] == ["s"]
     with pytest.raises(InvalidArgument, match=r"list: where\['tags'\] must be plain"):
         store.list(where={"tags": object()})
     with pytest.raises(InvalidArgument, match="list: where: a key"):
         store.list(where={"": 1})
+
+
+def nested(levels: int) -> object:
+    """Lists in lists."""
+    return [nested(levels - 1)] if levels else "["
+
+
+def far_down(levels: int, act: Callable[[], list[str]]) -> list[str]:
+    """What `act` gives far down a stack, as in the handlers of a web framework."""
+    return far_down(levels - 1, act) if levels else act()
+
+
+@pytest.mark.parametrize("name", STORES)
+def test_metadata_are_no_deeper_than_can_be_read_anywhere(name: str, tmp_path: Path) -> None:
+    """What was stored high up in a stack can be opened and listed far down in one; what is deeper is refused."""
+    store = STORES[name](tmp_path)()
+    with store.create("s", metadata={"k": nested(200)}) as session:
+        session.set("all", [[]] * 300)
+        session.set("k", {"k": nested(199)})
+        for write in (lambda: session.set("k", nested(201)), lambda: store.create("t", metadata={"k": nested(900)})):
+            with pytest.raises(InvalidArgument, match=r"must not be nested more than 200 levels deep"):
+                write()
+
+    def look() -> list[str]:
+        store.open("s").close()
+        return [each.id for each in store.list(where={"all": [[]] * 300})]
+
+    assert far_down(500, look) == ["s"]
 
 
 def test_a_list_of_sessions_in_memory_counts_what_came_since_the_last_one() -> None:
