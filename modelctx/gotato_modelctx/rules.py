@@ -60,7 +60,7 @@ class Rules:
             except OSError as error:
                 text = f"Rules: {shown} cannot be read: {type(error).__name__}"
                 raise NotFound(text, operation="Rules", cause=error) from error
-            text = shown_text(data, left, size) if left else left_out(size, size)
+            text = shown_text(data, left, size) if left or not size else left_out(size, size)
             left -= min(left, size)
             found.append(Section(self.tag, text, {"path": shown}))
         return tuple(reversed(found))

@@ -64,6 +64,8 @@ def test_the_budget_is_for_the_nearest_first(tree: Path) -> None:
     top, web = rules()
     assert web.text == "12345\n[cut: 3 of 8 bytes are left out here]"
     assert top.text == "[cut: 20 of 20 bytes are left out here]"
+    (tree / "AGENTS.md").write_text("", "utf-8")
+    assert rules()[0].text == ""
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
