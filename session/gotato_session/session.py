@@ -40,8 +40,8 @@ M = TypeVar("M", bound=Message)
 class Home(Protocol):
     """Where a session's forks are kept beside it."""
 
-    def keep(self, head: JSONObject, owner: str | None) -> Journal:
-        """A new journal that holds the head alone, open for writing."""
+    def keep(self, head: JSONObject, owner: str | None, *, check: bool = False) -> Journal:
+        """A new journal that holds the head alone, open for writing; `check`: if what it shares is there."""
         ...
 
 
@@ -201,7 +201,7 @@ class Session(SessionView):
 
         Calls that are open there are closed in the fork only, and nothing waits there. Its runs, usage and events are
         its own; what is common is shared. Works during a run and in a session that is read-only. Raises `NotFound` for
-        an entry that is not there, `InvalidState` for an id that is taken.
+        an entry that is not there, and where the session itself was removed; `InvalidState` for an id that is taken.
         """
         made = new_session_id("Session.fork", id, self._ids)
         if at is not None and not isinstance(at, str):
@@ -210,7 +210,7 @@ class Session(SessionView):
         if not self.read_only:
             self._log.sync("Session.fork")  # what is common has to last as long as the fork
         head = fork_head(made, self._id, time_of(self._clock), at, state)
-        journal = None if self._home is None else self._home.keep(head, owner)
+        journal = None if self._home is None else self._home.keep(head, owner, check=self.read_only or self._log.closed)
         log = Log(f"the session {made}", anew, self._clock, journal, state=state)
         forked = Session._of(made, self._id, log, self._clock, self._ids, self._home)
         try:

@@ -176,12 +176,24 @@ class StoreBase(ABC):
                 raise InvalidState(text, operation="Store.delete")
             self.delete_journal(id)
 
-    def keep(self, head: JSONObject, owner: str | None) -> Journal:
-        """A new journal that holds the head alone, open for writing."""
+    def keep(self, head: JSONObject, owner: str | None, *, check: bool = False) -> Journal:
+        """A new journal that holds the head alone, open for writing. With `check` it raises `NotFound`, and keeps
+        nothing, where what it shares is not there: nobody has the session open from which it was made."""
         named = _owner(owner)
         id: str = head["id"]
         self.create_journal(id, head)
-        return self.open_journal(id, named, False, False)
+        journal = self.open_journal(id, named, False, False)
+        if check:
+            try:
+                first_state(id, journal.entries(), self._entries_of)
+            except BaseException as error:
+                journal.close()
+                self.delete_journal(id)
+                if not isinstance(error, SessionCorrupt):
+                    raise
+                text = f"the session {head['parent_id']} was removed, replaced or damaged since it was opened"
+                raise NotFound(text, operation="Session.fork") from error
+        return journal
 
     def _has(self, wanted: Mapping[str, object], summary: SessionSummary) -> bool:
         metadata: Mapping[str, Any] | None = summary.metadata  # Any: JSON values
