@@ -13,7 +13,7 @@ from weakref import WeakSet
 
 from gotato_py import GotatoError, NotSupported, SessionCorrupt, StoreFailure
 
-from ._sqlite_errors import is_absent, is_damage, is_locked, told
+from ._sqlite_errors import SQLITE_ERRORS, is_absent, is_damage, is_locked, told
 from ._sqlite_held import Held, let_fork
 from ._sqlite_schema import is_new, journal_mode, make_tables
 
@@ -93,7 +93,7 @@ class Connections:
                         if connection.in_transaction:  # two interrupts left it
                             connection.rollback()
                         return act(connection)
-                    except sqlite3.Error as error:
+                    except SQLITE_ERRORS as error:
                         if not is_locked(error) or time.monotonic() > until:
                             raise told(error, self.path, operation) from error
                         time.sleep(_PAUSE_S)  # SQLite has waited, mostly
@@ -108,7 +108,7 @@ class Connections:
         try:
             with held.lock, held.using:
                 self._prepare(held.open(f"{self._uri}?mode=rwc", self.factory, self._wait), until)
-        except sqlite3.Error as error:
+        except SQLITE_ERRORS as error:
             held.close()
             raise told(error, self.path, operation) from error
         except BaseException:
@@ -132,7 +132,7 @@ class Connections:
                     text = f"{self.path} cannot have a write-ahead log: put it on a local disk"
                     raise NotSupported(text)
                 break
-            except sqlite3.Error as error:
+            except SQLITE_ERRORS as error:
                 if not is_locked(error) or time.monotonic() > until:
                     raise
                 if connection.in_transaction:
@@ -157,7 +157,7 @@ class Connections:
             alone = not self._has_log()
             try:
                 seen = self._look(_FILE_ALONE if alone else "?mode=ro", look)
-            except sqlite3.Error as error:
+            except SQLITE_ERRORS as error:
                 if not self._is_passing(error, before, alone) or time.monotonic() > until:
                     raise told(error, self.path, operation) from error
                 time.sleep(_PAUSE_S)
@@ -178,7 +178,7 @@ class Connections:
         finally:
             held.close()
 
-    def _is_passing(self, error: sqlite3.Error, before: os.stat_result, alone: bool) -> bool:
+    def _is_passing(self, error: sqlite3.Error | UnicodeDecodeError, before: os.stat_result, alone: bool) -> bool:
         """Whether the error may come of what others are doing just now."""
         if is_locked(error):
             return True
@@ -219,22 +219,26 @@ class Connections:
                 if not half_made:
                     self._known = found.st_dev, found.st_ino
                     return found
-            except (sqlite3.Error, SessionCorrupt) as error:
+            except (*SQLITE_ERRORS, SessionCorrupt) as error:
                 if not (half_made and is_damage(error)):
                     self._raise_unless_passing(error, found, operation, until)
                     continue
             try:
                 self._look("?mode=rw", self._is_new)
                 recovered = True
-            except (sqlite3.Error, SessionCorrupt) as error:
+            except (*SQLITE_ERRORS, SessionCorrupt) as error:
                 self._raise_unless_passing(error, found, operation, until)
 
     def _raise_unless_passing(
-        self, error: sqlite3.Error | SessionCorrupt, before: os.stat_result, operation: str, until: float
+        self,
+        error: sqlite3.Error | UnicodeDecodeError | SessionCorrupt,
+        before: os.stat_result,
+        operation: str,
+        until: float,
     ) -> None:
         if time.monotonic() < until and (is_locked(error) or self._is_changed(before)):
             return
-        if isinstance(error, sqlite3.Error):
+        if isinstance(error, SQLITE_ERRORS):
             raise told(error, self.path, operation) from error
         raise error
 

@@ -6,6 +6,9 @@ import sqlite3
 
 from gotato_py import GotatoError, SessionCorrupt, StoreFailure
 
+SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError)
+"""What SQLite's driver raises: of a damaged schema SQLite says a name, which need not be UTF-8 any more."""
+
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _FSYNC = (sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_DIR_FSYNC)
@@ -24,7 +27,7 @@ def is_locked(error: BaseException | None) -> bool:
 
 def is_damage(error: BaseException | None) -> bool:
     """Whether what was read is no database, or a damaged one."""
-    return code_of(error) & 0xFF in _DAMAGE
+    return isinstance(error, UnicodeDecodeError) or code_of(error) & 0xFF in _DAMAGE
 
 
 def is_absent(error: BaseException | None) -> bool:
@@ -37,7 +40,7 @@ def is_failed_fsync(error: BaseException | None) -> bool:
     return code_of(error) in _FSYNC
 
 
-def told(error: sqlite3.Error, path: str, operation: str) -> GotatoError:
+def told(error: sqlite3.Error | UnicodeDecodeError, path: str, operation: str) -> GotatoError:
     """The error as one of ours. SQLite's own words name tables and causes, never what is stored."""
     if is_damage(error):
         text = f"{path} is damaged, or no database: {error}"

@@ -173,11 +173,23 @@ def test_the_table_of_sessions_is_spoiled(path: Path, table: str) -> None:
     data = bytearray(path.read_bytes())
     data[(page - 1) * 4096 + 100 : page * 4096] = b"\xa5" * 3996
     path.write_bytes(data)
-    store = SQLiteStore(path)
+    everything_says_so(SQLiteStore(path))
+
+
+def test_a_name_in_the_schema_is_spoiled(path: Path) -> None:
+    """What SQLite says of a table is not UTF-8 then, and no error of Python's for that comes out."""
+    data = path.read_bytes()
+    path.write_bytes(data.replace(b"progressprogress", b"progr\xa5ssprogress"))
+    everything_says_so(SQLiteStore(path))
+
+
+def everything_says_so(store: SQLiteStore) -> None:
+    """No look into the store tells of anything but the damage."""
     looks: list[Callable[[], object]] = [
         lambda: opened(store),
         lambda: opened(store, read_only=True).entries(),
         lambda: list(store.summaries()),
+        lambda: store.search("häh"),
         lambda: store.salvage_journal(ID),
         lambda: made(store, "s-2"),
     ]
