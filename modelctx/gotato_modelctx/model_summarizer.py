@@ -129,7 +129,8 @@ class ModelSummarizer:
             if blocks:
                 yield "\n\n".join(blocks)
             return
-        beside = estimate_tokens(self._system, counter=self._counter) + max(earlier, self.max_tokens)
+        frame = estimate_tokens(self._request("-", ""), counter=self._counter)
+        beside = frame + max(earlier, self.max_tokens)
         room = max(100, self._max_input - beside)
         piece: list[str] = []
         taken = 0

@@ -93,6 +93,14 @@ def test_a_window_that_is_too_small_for_all_of_it() -> None:
     assert summary.usage == Usage(10 * len(asked), len(asked))
 
 
+def test_what_stands_around_the_messages_counts_for_the_window() -> None:
+    """Summaries as long as they may be, and messages that fill each request: none is larger than the window."""
+    model = ScriptedModel([say("x" * 400)] * 3)
+    summarizer = ModelSummarizer(model, max_tokens=100, max_input_tokens=600, max_part_chars=100_000)
+    summarizer.summarize([user(f"u{number}", 5000) for number in range(3)], Scope())
+    assert max(estimate_tokens(request) for request in model.requests) <= 600
+
+
 def test_long_texts_are_shown_in_part() -> None:
     """A tool's long result goes in by its head and tail."""
     _, (request,) = summarized(say("Short."), messages=[user("u", 2000)], max_part_chars=100)
