@@ -74,18 +74,25 @@ class Offload:
     def tokens(self, message: Message) -> int:
         """An estimate of what a message takes when it is sent."""
         size = message_tokens(message, self._counter)
-        if isinstance(message, ToolMessage) and size > self._most:
-            return min(
-                size, self._shown + _BESIDE + sum(message_tokens(_with(message, [part])) for part in _media(message))
-            )
+        if isinstance(message, ToolMessage) and self._large_text(message, size) is not None:
+            media = sum(message_tokens(_with(message, [part])) for part in _media(message))
+            return min(size, self._shown + _BESIDE + media)
         return size
 
-    def _replaced(self, message: Message) -> Message:
-        if not isinstance(message, ToolMessage) or message_tokens(message, self._counter) <= self._most:
-            return message
+    def _large_text(self, message: ToolMessage, size: int) -> str | None:
+        """The text of a result, if it is too large; None too where what is large in it is no text."""
+        if size <= self._most:
+            return None
         text = "\n".join(_words(part) for part in message.parts if isinstance(part, TextPart | JSONPart))
-        if message_tokens(_with(message, [TextPart(text)]), self._counter) <= self._most:
-            return message  # what is large in it is no text
+        text = text if message.parts else message.text
+        return text if message_tokens(_with(message, [TextPart(text)]), self._counter) > self._most else None
+
+    def _replaced(self, message: Message) -> Message:
+        if not isinstance(message, ToolMessage):
+            return message
+        text = self._large_text(message, message_tokens(message, self._counter))
+        if text is None:
+            return message
         reference = self._store(text)
         if not isinstance(reference, str) or not reference:
             raise InvalidArgument("Offload.store must return a str that is not empty: where the whole text is")

@@ -218,6 +218,12 @@ def test_tokens_of_what_is_sent() -> None:
     assert 100 < offload.tokens(big) < 200
     pictured = replace(big, result=replace(big.result, parts=(*big.parts, ImagePart(b"1"))))
     assert offload.tokens(pictured) > offload.tokens(big) + 1000
+    whole = replace(pictured, result=replace(big.result, parts=[TextPart("x" * 3000), *[ImagePart(b"1")] * 2]))
+    assert shown(offload, whole) == (whole,)
+    assert offload.tokens(whole) == message_tokens(whole)
+    failed = replace(big, result=replace(big.result, status="failed", parts=(), error="x" * 20_000))
+    [sent] = shown(offload, failed)
+    assert message_tokens(sent) <= offload.tokens(failed) < 200
 
 
 @pytest.mark.parametrize(
