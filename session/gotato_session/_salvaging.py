@@ -15,6 +15,7 @@ from ._entries import (
     GapEntry,
     LabelEntry,
     MessageEntry,
+    StartedEntry,
 )
 from ._entry_json import entry_from_dict
 from ._opening import check_fit
@@ -29,9 +30,10 @@ _LOST = "what came of it was lost with a part of the session"
 def salvaged(stored: Sequence[JSONObject], state: State, new_id: Callable[[], str]) -> list[Entry]:
     """The entries of a copy: those that are left and still fit, numbered anew, and one for each gap.
 
-    The model is told of a gap by a user message. Calls whose results are lost are closed as *effect unknown* if they
-    were started; results whose call is lost, and what names a place that is lost, are left out. `state` is the one
-    before the first entry; it takes the new ones.
+    The model is told of a gap by a user message. Calls whose results are lost are closed as *effect unknown*: the mark
+    that they were started may be lost as well. What followed an entry that is lost follows the message that tells so;
+    results whose call is lost, and labels of a place that is lost, are left out. `state` is the one before the first
+    entry; it takes the new ones.
     """
     copy = _Copy(state, new_id)
     for data in stored:
@@ -47,28 +49,32 @@ def salvaged(stored: Sequence[JSONObject], state: State, new_id: Callable[[], st
 
 
 class _Copy:
-    __slots__ = ("_new_id", "_state", "_untold", "entries")
+    __slots__ = ("_made", "_new_id", "_places", "_state", "_told", "_untold", "entries")
 
     def __init__(self, state: State, new_id: Callable[[], str]) -> None:
         self.entries: list[Entry] = []
         self._state = state
         self._new_id = new_id
         self._untold: list[str] = []  # gaps of which the model was not told yet
+        self._told = ""  # the message that tells of the last gap
+        self._made: set[str] = set()  # the messages that were made here
+        self._places: dict[str, str] = {}  # what stands for an entry that is lost: the one that the next is put behind
 
     def add_gap(self, text: str) -> None:
         """Marks a gap."""
         self._take(GapEntry(self._state.seq + 1, self._state.time, text))
         self._untold.append(text)
+        if not self._state.waiting_calls:
+            self._mark_open()
 
     def add(self, entry: Entry) -> None:
         """Takes an entry that is left, unless it fits no more."""
         state = self._state
         if isinstance(entry, MessageEntry | CompactionEntry):
-            if not isinstance(entry, MessageEntry) or not isinstance(entry.message, ToolMessage):
-                self.tell_gaps()
-            if entry.parent in state.nodes and entry.parent != state.leaf and not self._is_new(state.leaf):
-                self._take(BranchEntry(state.seq + 1, entry.time, entry.parent))  # the move itself was lost
+            self._come_to(entry)
             entry.parent = state.leaf
+        elif isinstance(entry, BranchEntry) and entry.to and entry.to not in state.nodes:
+            entry.to = self._places.get(entry.to, self._told) or entry.to
         entry.seq = state.seq + 1
         try:
             check_fit(entry, state)
@@ -84,19 +90,57 @@ class _Copy:
         if not self._untold:
             return
         state = self._state
-        for closing in closing_entries(state, state.time, self._new_id, why=_LOST):
-            self._take(closing)
+        self._close_open()
         if state.path.open:  # a batch that waits: the gap is told once it is over
             return
         text = f"[Part of this conversation was lost here: {'; '.join(dict.fromkeys(self._untold))}.]"
-        message = UserMessage(text, id=self._new_id(), metadata={GAP: True})
         self._untold.clear()
-        self._take(MessageEntry(state.seq + 1, state.time, state.leaf, message))
+        self._told = self._new_id()
+        self._make(UserMessage(text, id=self._told, metadata={GAP: True}))
 
-    def _is_new(self, entry_id: str) -> bool:
-        """Whether the entry was made here: what follows it in the copy followed its parent once."""
-        node = self._state.nodes.get(entry_id)
-        return isinstance(node, MessageEntry) and GAP in node.message.metadata
+    def _come_to(self, entry: MessageEntry | CompactionEntry) -> None:
+        """Goes where the entry belongs: behind its parent, or, where that is lost, behind what stands for it."""
+        state, parent = self._state, entry.parent
+        is_lost = bool(parent) and parent not in state.nodes
+        place = self._places.get(parent) if is_lost else parent
+        is_result = isinstance(entry, MessageEntry) and isinstance(entry.message, ToolMessage)
+        if place is None and state.path.open and not self._untold and not is_result:
+            place = self._told  # what is open here is of another branch
+        if place is not None and not self._is_at(place):
+            self._take(BranchEntry(state.seq + 1, entry.time, place))  # the move itself was lost
+        if is_result:
+            return
+        if isinstance(entry, MessageEntry) and state.path.open:  # it came after results, which are lost
+            self._mark_open()
+            self._close_open()
+        if not state.path.open:
+            self.tell_gaps()
+        if is_lost:
+            self._places.setdefault(parent, state.leaf)
+
+    def _is_at(self, place: str) -> bool:
+        """Whether the copy stands there, or right behind it: what was made here was put between the two."""
+        at = self._state.leaf
+        while at != place and at in self._made:
+            at = self._state.nodes[at].parent
+        return at == place
+
+    def _mark_open(self) -> None:
+        """Marks the open calls as started: that they were may be lost with what came of them."""
+        state = self._state
+        for key, _ in state.path.open_calls:
+            if key not in state.started and key not in state.results:
+                self._take(StartedEntry(state.seq + 1, state.time, key))
+
+    def _close_open(self) -> None:
+        for closing in closing_entries(self._state, self._state.time, self._new_id, why=_LOST):
+            self._take(closing)
+            if isinstance(closing, MessageEntry):
+                self._made.add(closing.message.id)
+
+    def _make(self, message: UserMessage) -> None:
+        self._take(MessageEntry(self._state.seq + 1, self._state.time, self._state.leaf, message))
+        self._made.add(message.id)
 
     def _take(self, entry: Entry) -> None:
         self._state.take((entry,))

@@ -7,7 +7,16 @@ from typing import Any, TypeGuard
 
 import pytest
 
-from gotato_py import Agent, Message, NotSupported, SessionCorrupt, StoreFailure, ToolMessage, check_messages
+from gotato_py import (
+    Agent,
+    Message,
+    NotSupported,
+    SessionCorrupt,
+    StoreFailure,
+    ToolMessage,
+    WaitingCall,
+    check_messages,
+)
 from gotato_session import MemoryStore
 from gotato_testkit import FaultyStore, ScriptedModel, say
 
@@ -117,8 +126,9 @@ def test_repair_opens_a_session_that_is_whole_as_it_is() -> None:
         ((2,), ["u1", "gap", "a2"]),
         ((2, 3, 4), ["u1", "gap", "a2"]),
         ((4,), ["u1", "a1", "t2", "cancelled", "gap", "a2"]),
-        ((5,), ["u1", "a1", "t1", "not_run", "gap", "a2"]),
-        ((4, 5), ["u1", "a1", "cancelled", "not_run", "gap", "a2"]),
+        ((3, 4), ["u1", "a1", "t2", "cancelled", "gap", "a2"]),
+        ((5,), ["u1", "a1", "t1", "cancelled", "gap", "a2"]),
+        ((4, 5), ["u1", "a1", "cancelled", "cancelled", "gap", "a2"]),
         ((6,), ["u1", "a1", "t1", "t2", "gap"]),
     ],
 )
@@ -161,9 +171,40 @@ def test_a_lost_move_is_told_by_what_follows() -> None:
         session.append(answer("a2"))
     store.damage, store.left = without(4), with_gap(4)
     with store.open("s", repair=True) as session:
-        assert session.history[0].id == "u1"
-        assert session.history[-1].id == "a2"
+        first, gap, last = session.history
+        assert (first.id, "gap" in gap.metadata, last.id) == ("u1", True, "a2")
         assert session.tree["u2"] == "a1"
+
+
+def test_a_batch_that_waited_is_over_where_something_follows_it() -> None:
+    """The answer's result is lost, and maybe that the tool was started: nothing waits, and what came later is there."""
+    store = FailingStore()
+    with store.create("s") as session:
+        session.append(answer("a1", calls=1))
+        session.mark_waiting([WaitingCall("a1:0", question="May it?")])
+        session.append(result("t1", "a1:0"))
+        session.append(user("u1"))
+        session.append(answer("a2"))
+    store.damage, store.left = without(3), with_gap(3)
+    with store.open("s", repair=True) as session:
+        first, closed, gap, *others = session.history
+        assert [each.id for each in (first, *others)] == ["a1", "u1", "a2"]
+        assert isinstance(closed, ToolMessage)
+        assert (closed.result.executed, "gap" in gap.metadata, session.waiting) == (None, True, ())
+
+
+def test_what_followed_a_lost_place_stands_behind_its_gap() -> None:
+    """A branch to an entry that is lost leads behind the message that tells so, out of any batch that is open."""
+    store = FailingStore()
+    with store.create("s") as session:
+        session.append(user("u1"))
+        session.append(answer("a1", calls=1))
+        session.branch("u1")
+        session.append(user("u2"))
+    store.damage, store.left = without(1), with_gap(1)
+    with store.open("s", repair=True) as session:
+        assert session.path[-1] == "u2"
+        assert session.tree["u2"] == session.tree["a1"] == session.path[0]
 
 
 def test_summaries_labels_and_unreadable_entries_of_a_damaged_session() -> None:
