@@ -16,12 +16,11 @@ def check(store: StoreBase, arguments: Arguments, output: Output) -> int:
     """Prints the report; 0 if nothing is wrong, else 1. Changes nothing, unless a repair is asked for."""
     report = examine(store, arguments.id)
     if arguments.repair and report["corrupt"] is not None:
-        with store.open(arguments.id, repair=True) as copy:
-            report |= {"repaired": copy.id, "recovered": list(copy.recovered)}
+        report |= _repair(store, arguments.id)
     if arguments.json:
         output.json_line(report)
     else:
-        output.lines("\n".join(_told(report)))
+        output.lines("\n".join(_told(report, is_repaired=arguments.repair)))
     return 0 if report["ok"] else EXIT_FAILED
 
 
@@ -37,19 +36,30 @@ def examine(store: StoreBase, id: str) -> dict[str, Any]:
     return report
 
 
+def _repair(store: StoreBase, id: str) -> dict[str, Any]:
+    """What came of it: nothing where nothing is left."""
+    try:
+        with store.open(id, repair=True) as copy:
+            return {"repaired": copy.id, "recovered": list(copy.recovered)}
+    except SessionCorrupt:
+        return {}
+
+
 def _findings(session: Session) -> dict[str, Any]:
     problems = [{"index": each.index, "rule": each.rule, "text": each.text} for each in session.check()]
     return {"problems": problems, "recovered": list(session.recovered)}
 
 
-def _told(report: dict[str, Any]) -> list[str]:
-    """The report for people, a line each."""
+def _told(report: dict[str, Any], *, is_repaired: bool) -> list[str]:
+    """The report for people, a line each; `is_repaired`: a copy was asked for."""
     if report["ok"]:
         return [f"{report['id']}: nothing is wrong"]
     told = [f"{report['id']}: message {each['index']}: {each['text']}" for each in report["problems"]]
     if report["corrupt"] is not None:
         told.append(f"{report['id']}: damaged at line {report['corrupt']['line']}: {report['corrupt']['message']}")
-        if report["repaired"] is None:
+        if report["repaired"] is None and is_repaired:
+            told.append(f"{report['id']}: nothing of it can be read: there is no copy")
+        elif report["repaired"] is None:
             told.append(f"{report['id']}: --repair would open a copy of what is left, and leave this one as it is")
         else:
             told.append(f"{report['id']}: what is left of it is now the session {report['repaired']}:")

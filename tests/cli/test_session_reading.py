@@ -367,6 +367,18 @@ def test_damage_is_told_with_its_line_and_repaired_into_a_copy(desk: Desk) -> No
         assert "check --repair opens a copy" in done.err
 
 
+def test_where_nothing_can_be_read_there_is_no_copy(desk: Desk, tmp_path: Path) -> None:
+    """--repair of a session of which nothing is left tells so, in the form that was asked for."""
+    desk.path = tmp_path / "folder"
+    desk.path.mkdir()
+    (desk.path / "s-1.jsonl").write_bytes(b"\0" * 100)
+    done = desk("session", "check", "s-1", "--repair")
+    assert (done.code, done.err) == (1, "")
+    assert done.out.endswith("s-1: nothing of it can be read: there is no copy\n")
+    told = desk("session", "check", "s-1", "--repair", "--json").json
+    assert (told["ok"], told["corrupt"]["line"], told["repaired"]) == (False, 1, None)
+
+
 def test_a_session_of_a_newer_release_is_told(desk: Desk, tmp_path: Path) -> None:
     """It is not supported, in one line, and not changed."""
     desk.path = tmp_path / "folder"
