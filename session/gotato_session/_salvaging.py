@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from gotato_py import GotatoError, ToolMessage, UserMessage
+from gotato_py import GotatoError, Message, ToolMessage, UserMessage
 
 from ._ancestors import is_gap
 from ._closing import closing_entries
@@ -133,12 +133,12 @@ class _Copy:
                 self._take(StartedEntry(state.seq + 1, state.time, key))
 
     def _close_open(self) -> None:
+        """Gives the open calls results. A message that waits for its place gets it where it comes."""
         for closing in closing_entries(self._state, self._state.time, self._new_id, why=_LOST):
-            self._take(closing)
-            if isinstance(closing, MessageEntry):
-                self._made.add(closing.message.id)
+            if isinstance(closing, MessageEntry) and isinstance(closing.message, ToolMessage):
+                self._make(closing.message)
 
-    def _make(self, message: UserMessage) -> None:
+    def _make(self, message: Message) -> None:
         self._take(MessageEntry(self._state.seq + 1, self._state.time, self._state.leaf, message))
         self._made.add(message.id)
 

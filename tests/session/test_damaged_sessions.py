@@ -14,6 +14,7 @@ from gotato_py import (
     SessionCorrupt,
     StoreFailure,
     ToolMessage,
+    ToolResult,
     WaitingCall,
     check_messages,
 )
@@ -191,6 +192,23 @@ def test_a_batch_that_waited_is_over_where_something_follows_it() -> None:
         assert [each.id for each in (first, *others)] == ["a1", "u1", "a2"]
         assert isinstance(closed, ToolMessage)
         assert (closed.result.executed, "gap" in gap.metadata, session.waiting) == (None, True, ())
+
+
+def test_a_message_that_waits_for_its_place_at_a_gap_gets_it_later() -> None:
+    """What came of a pending call during a run is where it was, behind what was said meanwhile."""
+    store = FailingStore()
+    with store.create("s") as session:
+        session.append(answer("a1", calls=1))
+        session.append(ToolMessage(ToolResult("same", "pending", "later", key="a1:0"), id="t1"))
+        session.begin_run("r1")
+        told = session.complete_call("a1:0", "done")
+        session.label("lost")
+        session.append(user("u1"))
+        session.end_run(run_record("r1"))
+        session.append(user("u2"))
+    store.damage, store.left = without(4), with_gap(4)
+    with store.open("s", repair=True) as session:
+        assert [each.id for each in session.history if "gap" not in each.metadata] == ["a1", "t1", "u1", told.id, "u2"]
 
 
 def test_what_followed_a_lost_place_stands_behind_its_gap() -> None:
