@@ -1,5 +1,8 @@
 """A session as a page: its current branch from the first message to the newest, and what there is to say beside it."""
 
+# The log of a session is the package's own:
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import json
@@ -24,7 +27,11 @@ from ._page import Block, Code, Line, Name, Note, Page, Piece, Said
 from ._page_pieces import arguments, pieces_of, results_of
 from ._salvaging import GAP
 from ._settlements import TOOL_UPDATE
+from ._state import State
 from .session import Session
+
+_LOOKS = 5
+"""At a session to which others write, before it is shown as it comes."""
 
 OUTCOMES: Mapping[ToolResultStatus, str] = {
     ToolResultStatus.OK: "done",
@@ -48,17 +55,23 @@ _COLUMNS = ("run", "started", "status", "turns", "calls", "input", "output", "se
 
 
 def page_of(session: Session, *, full: bool) -> Page:
-    """The page; `full` shows long results whole."""
+    """The page; `full` shows long results whole. The branch is that of one moment, and so is all the rest unless others
+    write without a rest."""
+    looks = 0
     while True:  # until nothing was committed meanwhile
-        path = session.path
-        history, compactions = list(session.history), session.compactions
+        looks += 1
+        path, history, compactions = session._log.read(_branch)
         facts, labels, runs = tuple(_facts(session)), session.labels, session.runs
         ends = (*_waiting(session.waiting, full=full), *_problems(session))
-        if session.path == path:
+        if session.path == path or looks == _LOOKS:
             break
     made = _Blocks(labels, full)
     blocks = [*made.all(path, history, compactions), *ends]
     return Page(("Session ", Name(session.id)), facts, tuple(blocks), _COLUMNS, tuple(map(_run, runs)))
+
+
+def _branch(state: State) -> tuple[tuple[str, ...], list[Message], tuple[Compaction, ...]]:
+    return tuple(state.ids_to(state.leaf)), list(state.path.history), state.path.compactions
 
 
 def _facts(session: Session) -> Iterator[tuple[str, Line]]:

@@ -455,26 +455,38 @@ def test_data_nested_too_deep_are_told() -> None:
 
 
 class _Moving(Session):
-    """A session to which another thread adds a message while it is read."""
+    """A session to which another thread adds so many messages while it is read."""
 
     __slots__ = ("left",)
+
+    left: int
 
     @property
     def runs(self) -> tuple[RunRecord, ...]:
         """Its runs, and a message more."""
-        if getattr(self, "left", 1):
-            self.left = 0
-            self.append(user("u9", "late"))
+        if self.left:
+            self.left -= 1
+            self.append(user("", "late"))
         return super().runs
 
 
 def test_what_is_shown_belongs_together() -> None:
     """A commit that comes while the page is made is in all of it."""
     session = _Moving("s-1")
+    session.left = 1
     session.append(user("u1"))
     found = to_markdown(session)
     assert "- messages: 2 in this branch" in found
     assert "> late" in found
+
+
+def test_a_session_that_never_rests_is_shown_all_the_same() -> None:
+    """Who reads waits for nobody, however much is written meanwhile."""
+    session = _Moving("s-1")
+    session.left = 1000
+    session.append(user("u1", "first"))
+    assert "> first" in to_markdown(session)
+    assert session.left > 900
 
 
 @pytest.mark.parametrize("write", [to_markdown, to_html])
