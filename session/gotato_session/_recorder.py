@@ -17,19 +17,19 @@ DEFAULT_MAX_BYTES = 1024 * 1024
 
 
 class Recorder:
-    """Keeps events in a session: those of some kinds, up to so many bytes of JSON in all.
+    """Keeps events in a session: those of some kinds, while the session has no more than so many bytes of them as JSON.
 
     An event that does not fit into what is left is not kept and counts in `dropped`; a smaller one after it may be.
     """
 
-    __slots__ = ("_kinds", "_left", "_log", "dropped")
+    __slots__ = ("_kinds", "_log", "_most", "dropped")
 
     def __init__(self, log: Log, kinds: Collection[str] | None, max_bytes: int | None) -> None:
         self._log = log
         self._kinds = _checked_kinds(kinds)
         if max_bytes is not None and (type(max_bytes) is not int or max_bytes < 0):
             raise InvalidArgument("record: max_bytes must be None or an int of at least 0")
-        self._left = inf if max_bytes is None else max_bytes
+        self._most = inf if max_bytes is None else max_bytes
         self.dropped: int = 0
 
     def observe(self, event: Event) -> None:
@@ -37,12 +37,9 @@ class Recorder:
         if self._kinds is not None and event.kind not in self._kinds:
             return
         text = json_text("event", event.to_dict())
-
-        size = len(text.encode())
-        if size > self._left:
+        if self._log.state.event_bytes + len(text.encode()) > self._most:
             self.dropped += 1
             return
-        self._left -= size
         self._log.commit("Session.observe", partial(event_entry, text))
 
 

@@ -31,8 +31,8 @@ class State:
     """The entries, folded. `applied` says how many commits were taken in whole, `seq` is the last entry's number."""
 
     __slots__ = (
-        "applied", "events", "gaps", "held", "labels", "leaf", "nodes", "path", "results", "run_ids", "runs", "seq",
-        "settled", "started", "time", "usage", "values", "waiting",
+        "applied", "event_bytes", "events", "gaps", "held", "labels", "leaf", "nodes", "path", "results", "run_ids",
+        "runs", "seq", "settled", "started", "time", "usage", "values", "waiting",
     )  # fmt: skip
 
     def __init__(self, metadata: Mapping[str, str]) -> None:
@@ -53,6 +53,7 @@ class State:
         self.values: dict[str, str] = dict(metadata)
         self.labels: dict[str, str] = {}
         self.events: list[str] = []
+        self.event_bytes: int = 0
         self.gaps: list[str] = []
 
     def forked(self, at: str | None = None) -> State:
@@ -101,6 +102,7 @@ class State:
                 self.held[entry.message.id] = entry.message
             case EventEntry():
                 self.events.append(entry.event)
+                self.event_bytes += len(entry.event.encode())
             case GapEntry():
                 self.gaps.append(entry.text)
             case _:

@@ -15,7 +15,8 @@ def record(
     """An observer that keeps events in the session: those of the kinds given (None: all), up to so many bytes of JSON.
 
     Pass it to an agent: `Agent(model, transcript=session, extensions=[record(session, kinds=["tool_execution_end"])])`.
-    `max_bytes` bounds what this observer keeps in all its runs, None is unlimited. `session.events` is what was kept.
+    `max_bytes` bounds all that the session has kept when this observer adds to it, whenever and by whomever; None is
+    unlimited. `session.events` is what was kept.
     Raises `InvalidArgument` for a kind that no event has.
     """
     if not isinstance(session, Session):

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gotato_py import Agent, InvalidArgument, MessageUpdate, ToolExecutionStart
-from gotato_session import Recorder, Session, record
+from gotato_session import MemoryStore, Recorder, Session, record
 from gotato_testkit import EventRecorder, ManualClock, ScriptedModel, SequentialIds, call, say
 
 
@@ -84,6 +84,21 @@ def test_a_session_keeps_no_more_than_a_mebibyte() -> None:
         session.observe(event)
         observer.observe(event)
     assert [len(session.events), len(other.events), observer.dropped] == [3, 3, 2]
+
+
+def test_the_bound_is_the_sessions() -> None:
+    """What was kept before, by another observer or before the session was opened again, counts; a fork begins anew."""
+    store, event = MemoryStore(), an_update("x" * 300_000)
+    with store.create("s") as session:
+        session.observe(event)
+        record(session, max_bytes=None).observe(event)
+    with store.open("s") as session:
+        for _ in range(3):
+            session.observe(event)
+        assert len(session.events) == 3
+        with session.fork() as fork:
+            fork.observe(event)
+            assert len(fork.events) == 1
 
 
 def test_what_is_kept_cannot_be_changed() -> None:
