@@ -68,6 +68,8 @@ class Reply:
     def __post_init__(self) -> None:
         if isinstance(self.pieces, str | bytes):
             raise InvalidArgument(f"Reply.pieces must be pieces of bytes, not one {type(self.pieces).__name__}")
+        if isinstance(self.pieces, Sequence) and not all(isinstance(piece, bytes) for piece in self.pieces):
+            raise InvalidArgument("Reply.pieces must be pieces of bytes, each of them")
         if self.framing == "length" and not isinstance(self.pieces, Sequence):
             raise InvalidArgument("Reply.pieces must be a list where framing is 'length': their size is sent first")
         if self.framing == "length" and self.gzip:
@@ -169,7 +171,10 @@ class SSEServer:
         self.received.append(received)
         self.arrived.set()
         try:
-            return self._reply(received)
+            reply = self._reply(received)
+            if not isinstance(reply, Reply):
+                raise InvalidArgument(f"SSEServer: the function must return a Reply, not {type(reply).__name__}")
+            return reply
         except Exception as error:
             self._raised.append(error)
             return _refusal(f"{type(error).__name__} was raised by the function of replies")

@@ -131,6 +131,17 @@ def test_a_function_that_raises() -> None:
         ask()
 
 
+def test_a_function_that_returns_something_else() -> None:
+    """That it has to return a Reply is said at the end of the block."""
+
+    def ask() -> None:
+        with SSEServer(lambda received: 7) as server:  # type: ignore[arg-type,return-value]  # on purpose
+            assert post(server).status_code == 500
+
+    with pytest.raises(InvalidArgument, match="must return a Reply, not int"):
+        ask()
+
+
 def test_an_error_of_the_block_comes_first() -> None:
     """What fails in the test itself is not hidden by what the function raised."""
 
@@ -155,6 +166,7 @@ def test_what_is_no_http_is_refused() -> None:
     ("make", "said"),
     [
         (lambda given: Reply(given(b"whole")), "Reply.pieces must be pieces of bytes, not one bytes"),
+        (lambda given: Reply(given([b"1", "2"])), "each of them"),
         (lambda given: Reply(iter([b"1"]), framing="length"), "must be a list"),
         (lambda given: Reply([b"1"], framing="length", gzip=True), "with gzip"),
         (lambda given: SSEServer(given(7)), "replies must be"),
