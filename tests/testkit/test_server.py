@@ -55,7 +55,9 @@ def test_a_connection_goes_on() -> None:
     """After a proper end the connection takes the next request; after `close` it does not."""
     replies = [Reply([b"1"]), Reply([b"2"], then="close"), Reply([b"3"], framing="length")]
     with SSEServer(replies) as server, requests.Session() as session:
-        said = [session.post(server.url, data=b"", timeout=PATIENCE_S).content for _ in replies]
+        said = [session.post(server.url, data=b"", timeout=PATIENCE_S).content for _ in replies[:2]]
+        assert server.closed.wait(PATIENCE_S)  # else the client might not know of it yet
+        said.append(session.post(server.url, data=b"", timeout=PATIENCE_S).content)
     assert said == [b"1", b"2", b"3"]
     assert [received.connection for received in server.received] == [0, 0, 1]
     assert server.connections == 2
@@ -102,7 +104,7 @@ def test_the_end_of_the_block_ends_all() -> None:
             client.request("POST", "/", body)
             client.getresponse()
             client.close()
-    assert threading.active_count() == before
+    assert threading.active_count() <= before  # a thread of an earlier test may have ended meanwhile
     with pytest.raises(ConnectionRefusedError), socket.create_connection(("127.0.0.1", port)):
         pass
 
