@@ -160,7 +160,7 @@ def _nest(opened: list[tuple[str, str]], event: Event) -> None:
             assert opened == []
             opened.append(("turn", ""))
         case MessageStart():
-            assert opened == [("turn", "")]
+            assert (opened, event.role) == ([("turn", "")], "assistant")
             opened.append(("message", event.message_id))
         case ToolExecutionStart():
             turn = [("turn", "")] if event.turn else []

@@ -15,9 +15,12 @@ from gotato_py import (
     Agent,
     AgentEnd,
     Busy,
+    Done,
     Event,
     EventStream,
     Hooks,
+    MessageEnd,
+    MessageStart,
     RunStatus,
     SubscriptionOverflow,
     TextDelta,
@@ -94,6 +97,17 @@ class TestOrder:
         assert stage.run().ok
         assert_one_run(read(again), is_whole=True)
         assert_laws(stage)
+
+
+def test_whoever_comes_in_the_midst_of_an_answer() -> None:
+    """An answer that began while nobody listened is told to have begun, as the assistant's, before it ends."""
+    come: list[EventStream] = []
+    agent = Agent(ScriptedModel([[TextDelta("Hello."), Do(lambda: come.append(agent.subscribe())), Done()]]))
+    agent.run("hi")
+    agent.close()
+    start, end, *_ = [event for event in come[0] if isinstance(event, MessageStart | MessageEnd)]
+    assert isinstance(start, MessageStart)
+    assert (start.role, end.kind) == ("assistant", "message_end")
 
 
 class TestTheEndOfTheAgent:
