@@ -105,7 +105,6 @@ class Adapter:
         known = provider_at(self._base_url)
         host = shown_url(self._base_url).split("/")[2]
         self._place = Place(host, host if known is None else known.name, connect_timeout, idle_timeout)
-        self._has_price = known is None or bool(known.key_variable)
         self._origin = f"{dialect.name}:{family(self._model)}"
         self._noted: set[str] = set()
 
@@ -129,9 +128,9 @@ class Adapter:
 
     @property
     def cost_of(self) -> CostOf | None:
-        """What prices its runs, `gotato_gateway.cost_of`; None for a server that is known to cost nothing (Ollama, LM
-        Studio): its models are called as others' are that do."""
-        return cost_of if self._has_price else None
+        """What prices its runs, `gotato_gateway.cost_of`; None for a server that costs nothing (`Quirks.priced`): its
+        models are called as others' are that do."""
+        return cost_of if self._quirks.priced else None
 
     @property
     def capabilities(self) -> frozenset[str]:

@@ -32,6 +32,7 @@ class Quirks:
     - `schema_with_tools`: it takes such a schema also where there are tools.
     - `metadata`, `metadata_if_stored`: it takes `metadata`; in the chat dialect only with `store` in the `extra_body`.
     - `encrypted_reasoning`: in the responses dialect, the model thinks, and its sealed reasoning can be asked for.
+    - `priced`: a run costs what the price list says of its models; else it has no price.
     - `key_header`: the header that carries the key, as it is; "" for that of the dialect.
     - `extra_body`: members added to every request's body, for what only this server knows.
 
@@ -72,6 +73,7 @@ class Quirks:
     metadata: bool = True
     metadata_if_stored: bool = False
     encrypted_reasoning: bool = True
+    priced: bool = True
     key_header: str = ""
     extra_body: Mapping[str, Any] = field(default_factory=dict[str, Any], hash=False)
     thinking: Literal["level", "budget"] = "budget"
@@ -107,11 +109,11 @@ _BY_NAME: Mapping[str, Quirks] = {
         response_schema=False,
         metadata=False,
     ),
-    "lmstudio": Quirks(think_tags=True),
+    "lmstudio": Quirks(think_tags=True, priced=False),
     "mistral": Quirks(usage_option=False, tool_ids="mistral", bridge_after_tool=True, metadata=False),
     "moonshot": _THINKS,
     "nvidia": Quirks(think_tags=True),
-    "ollama": Quirks(think_tags=True, schema_with_tools=False),
+    "ollama": Quirks(think_tags=True, schema_with_tools=False, priced=False),
     "openrouter": Quirks(reasoning_replay="reasoning_details", reasoning_request="reasoning", file_urls=True),
     "perplexity": Quirks(think_tags=True, metadata=False),
     "together": Quirks(think_tags=True),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from gotato_py import ForkedProcess, GotatoError, InvalidState, LeaseLost, StoreFailure
 
@@ -159,6 +160,7 @@ class ReadOnlyJournal:
         self._names = names
         self._form = form
         self._last_seq = 0
+        self._marks: Marks = ()  # of what was first read
         self._found: list[JSONObject] | None = None
         self._found = self.entries()
 
@@ -170,12 +172,23 @@ class ReadOnlyJournal:
     def entries(self) -> list[JSONObject]:
         found, self._found = self._found, None
         if found is None:
-            found, torn = read_entries(self._names, self._form)
-            if torn:
-                text = f"{torn} bytes of an unfinished commit are at the end; who opens it for writing moves them aside"
+            read = read_entries(self._names, self._form)
+            found = read.entries
+            if read.torn:
+                text = f"{read.torn} bytes of an unfinished commit are at the end"
+                text = f"{text}; who opens it for writing moves them aside"
                 self.recovered = (text,)
+            self._marks = self._marks or read.marks
             self._last_seq = first_number(found[0]) + len(found) - 2
         return found
+
+    def is_kept(self) -> bool:
+        """Whether the file holds what was first read; little of it is looked at."""
+        try:
+            with self._names.journal.open("rb") as file:
+                return all(file.seek(at) == at and file.read(len(line)) == line for at, line in self._marks)
+        except FileNotFoundError:
+            return False
 
     def append(self, entries: Sequence[JSONObject]) -> None:
         raise InvalidState(f"session {self._names.id!r} was opened read-only")
@@ -187,8 +200,21 @@ class ReadOnlyJournal:
         pass
 
 
-def read_entries(names: Names, form: Format) -> tuple[list[JSONObject], int]:
-    """What is committed in the file, read without a lock, and how many bytes of a torn tail follow it.
+Marks = tuple[tuple[int, bytes], ...]
+"""Lines of a file, each with its place."""
+
+
+class Reading(NamedTuple):
+    """What is committed in a file, how many bytes of a torn tail follow it, and by which lines to know it again: the
+    first and the last. A session that was made anew has another head, a file that was rewritten another entry there."""
+
+    entries: list[JSONObject]
+    torn: int
+    marks: Marks
+
+
+def read_entries(names: Names, form: Format) -> Reading:
+    """What is committed in the file, read without a lock.
 
     A writer may take an append back and write another while the file is read, and what was read be part of both; what
     is damaged is damaged when it is read again.
@@ -197,7 +223,10 @@ def read_entries(names: Names, form: Format) -> tuple[list[JSONObject], int]:
         data = read_file(names)
         try:
             found = scan(data, names.id, form)
-            return form.upgrade(found.entries), max(0, len(data) - found.kept.end)
+            end = found.kept.end
+            first, last = data.find(b"\n", 0, end), data.rfind(b"\n", 0, end - 1) + 1
+            marks = (0, data[: first + 1] if first >= 0 else data[:end]), (last, data[last:end])
+            return Reading(form.upgrade(found.entries), max(0, len(data) - end), marks)
         except GotatoError:
             if read_file(names) == data:
                 raise

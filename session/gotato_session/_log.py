@@ -160,6 +160,11 @@ class Log:
         self._pending = ()
 
     @property
+    def source(self) -> Journal | None:
+        """The journal, where this log does not write to it, so that others may remove what it has read."""
+        return self.journal if self.read_only or self.closed else None
+
+    @property
     def state(self) -> State:
         """What follows from all commits so far."""
         if self._pending and not self._storing.locked() and os.getpid() == self._pid:

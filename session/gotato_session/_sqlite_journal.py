@@ -12,7 +12,7 @@ from gotato_py import ForkedProcess, GotatoError, InvalidState, LeaseLost, NotFo
 from ._sqlite_connections import Connections
 from ._sqlite_errors import is_failed_fsync
 from ._sqlite_lease import Holder, facts, let_go, standing
-from ._sqlite_rows import Written, read_entries, written_entries
+from ._sqlite_rows import Written, number_of, read_entries, written_entries
 from .journal import JSONObject
 from .lease import Lease
 
@@ -28,7 +28,7 @@ _INSERT = "INSERT INTO entries (place, messages, checksum, text) VALUES (?, ?, ?
 class SQLiteJournal:
     """A session's entries. A writer, who has the lease and its holder, has a number and a token; a reader has none."""
 
-    __slots__ = ("_closed", "_ended", "_holder", "_known", "_number", "_pid", "_ways", "_when", "id", "lease")
+    __slots__ = ("_closed", "_ended", "_holder", "_known", "_number", "_pid", "_seen", "_ways", "_when", "id", "lease")
 
     def __init__(
         self,
@@ -45,6 +45,7 @@ class SQLiteJournal:
         self._ways = ways
         self._when = when
         self._number = number
+        self._seen = number
         self._holder = holder
         self._pid = os.getpid()
         self._closed = False
@@ -58,10 +59,19 @@ class SQLiteJournal:
 
     def entries(self) -> list[JSONObject]:
         """The head and everything that was appended."""
-        entries = self._ways.read("Journal.entries", lambda connection: read_entries(connection, self.id))
-        if entries is None:
+        read = self._ways.read("Journal.entries", self._read)
+        if read is None:
             raise NotFound(f"there is no session {self.id}", operation="Journal.entries")
+        number, entries = read
+        self._seen = self._seen or number
         return entries
+
+    def is_kept(self) -> bool:
+        """Whether the session is the one that was first read: the number of one that was deleted is not given again."""
+        return self._ways.read("Journal.is_kept", lambda connection: number_of(connection, self.id)) == self._seen
+
+    def _read(self, connection: sqlite3.Connection) -> tuple[int, list[JSONObject]]:
+        return number_of(connection, self.id), read_entries(connection, self.id)
 
     def append(self, entries: Sequence[JSONObject]) -> None:
         """One transaction: it asks for the token, moves the session's last number on, and adds the rows."""

@@ -161,6 +161,12 @@ def _rows_left(connection: sqlite3.Connection, number: int) -> dict[int, Row]:
     return left
 
 
+def number_of(connection: sqlite3.Connection, id: str) -> int:
+    """The number of the session with that id; 0 where there is none."""
+    row = connection.execute("SELECT number FROM sessions WHERE id = ?", (id,)).fetchone()
+    return 0 if row is None else int(row[0])
+
+
 def _find(connection: sqlite3.Connection, id: str) -> _Head:
     row = connection.execute(_HEAD, (id,)).fetchone()
     if row is None:

@@ -23,8 +23,10 @@ JSONObject = dict[str, Any]
 class Journal(Protocol):
     """One session's entries, opened by a writer, who has the lease, or read-only.
 
-    Optional members, read with a default: `recovered: Sequence[str]`, what opening it had to mend, one line each; and
-    `last_seq: int`, the number of the last entry that is kept, which otherwise is read from `entries()`.
+    Optional members, read with a default: `recovered: Sequence[str]`, what opening it had to mend, one line each;
+    `last_seq: int`, the number of the last entry that is kept, which otherwise is read from `entries()`; and
+    `is_kept() -> bool`, whether what it first read is still kept under its id, neither removed nor replaced: without it
+    a fork of a session that nobody writes to reads all of that session to find out.
 
     Called by one thread at a time, not always the same one.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, TypedDict
 
 from gotato_py import ForkedProcess, InvalidState, LeaseLost, NotFound, SessionBusy
@@ -61,11 +61,12 @@ class _Kept:
 
 
 class _MemoryJournal:
-    __slots__ = ("_id", "_kept", "_pid", "lease")
+    __slots__ = ("_id", "_kept", "_pid", "_sessions", "lease")
 
-    def __init__(self, id: str, kept: _Kept, lease: Lease | None) -> None:
+    def __init__(self, id: str, kept: _Kept, sessions: Mapping[str, _Kept], lease: Lease | None) -> None:
         self._id = id
         self._kept = kept
+        self._sessions = sessions  # of the store, as they come and go
         self._pid = os.getpid()
         self.lease: Lease | None = lease
 
@@ -75,6 +76,10 @@ class _MemoryJournal:
         commits = self._kept.commits
         seq: int = commits[-1][-1]["seq"] if commits else self._kept.head.get("at", 0)
         return seq
+
+    def is_kept(self) -> bool:
+        """Whether the session was not removed."""
+        return self._sessions.get(self._id) is self._kept
 
     def entries(self) -> list[JSONObject]:
         """Everything that is kept."""
@@ -124,10 +129,12 @@ class MemoryStore(StoreBase):
         """The journal, at once: nobody waits for a lease."""
         kept = self._kept(id)
         if read_only:
-            return _MemoryJournal(id, kept, None)
+            return _MemoryJournal(id, kept, self._sessions, None)
         kept.tokens += 1
         lease = Lease(owner, socket.gethostname(), os.getpid(), self.clock.time(), kept.tokens)
-        journal = _MemoryJournal(id, kept, lease)  # first: an interrupt from here on drops it, and the lease with it
+        journal = _MemoryJournal(
+            id, kept, self._sessions, lease
+        )  # first: an interrupt from here on drops it, and the lease with it
         if steal:
             kept.lease["writer"] = lease
         elif (holder := kept.lease.setdefault("writer", lease)) is not lease:

@@ -40,8 +40,8 @@ M = TypeVar("M", bound=Message)
 class Home(Protocol):
     """Where a session's forks are kept beside it."""
 
-    def keep(self, head: JSONObject, owner: str | None, *, check: bool = False) -> Journal:
-        """A new journal that holds the head alone, open for writing; `check`: if what it shares is there."""
+    def keep(self, head: JSONObject, owner: str | None, source: Journal | None = None) -> Journal:
+        """A new journal that holds the head alone, open for writing, of what this `source` has read."""
         ...
 
 
@@ -210,7 +210,7 @@ class Session(SessionView):
         if not self.read_only:
             self._log.sync("Session.fork")  # what is common has to last as long as the fork
         head = fork_head(made, self._id, time_of(self._clock), at, state)
-        journal = None if self._home is None else self._home.keep(head, owner, check=self.read_only or self._log.closed)
+        journal = None if self._home is None else self._home.keep(head, owner, self._log.source)
         log = Log(f"the session {made}", anew, self._clock, journal, state=state)
         forked = Session._of(made, self._id, log, self._clock, self._ids, self._home)
         try:

@@ -176,24 +176,36 @@ class StoreBase(ABC):
                 raise InvalidState(text, operation="Store.delete")
             self.delete_journal(id)
 
-    def keep(self, head: JSONObject, owner: str | None, *, check: bool = False) -> Journal:
-        """A new journal that holds the head alone, open for writing. With `check` it raises `NotFound`, and keeps
-        nothing, where what it shares is not there: nobody has the session open from which it was made."""
+    def keep(self, head: JSONObject, owner: str | None, source: Journal | None = None) -> Journal:
+        """A new journal that holds the head alone, open for writing. A fork of a session that its `source` does not
+        write to, so that it may have been removed meanwhile, is not kept then: `NotFound`."""
         named = _owner(owner)
         id: str = head["id"]
         self.create_journal(id, head)
         journal = self.open_journal(id, named, False, False)
-        if check:
+        if source is not None:  # asked only now: from here on the session has a fork, and is not removed
             try:
-                first_state(id, journal.entries(), self._entries_of)
-            except BaseException as error:
+                self._check_kept(head, source)
+            except BaseException:
                 journal.close()
                 self.delete_journal(id)
-                if not isinstance(error, SessionCorrupt):
-                    raise
-                text = f"the session {head['parent_id']} was removed, replaced or damaged since it was opened"
-                raise NotFound(text, operation="Session.fork") from error
+                raise
         return journal
+
+    def _check_kept(self, head: JSONObject, source: Journal) -> None:
+        is_kept: object = getattr(source, "is_kept", None)
+        cause: SessionCorrupt | None = None
+        if callable(is_kept):
+            if is_kept():
+                return
+        else:
+            try:
+                first_state(head["id"], [head], self._entries_of)
+                return
+            except SessionCorrupt as error:
+                cause = error
+        text = f"the session {head['parent_id']} was removed, replaced or damaged since it was opened"
+        raise NotFound(text, operation="Session.fork", cause=cause) from cause
 
     def _has(self, wanted: Mapping[str, object], summary: SessionSummary) -> bool:
         metadata: Mapping[str, Any] | None = summary.metadata  # Any: JSON values

@@ -90,8 +90,8 @@ class SSEServer:
     """Answers every request on a free port of 127.0.0.1 until its `with` block ends; a thread a connection.
 
     `received` is what has come. The events `arrived`, `left` and `closed` say that a request has come, that a client
-    has gone, that a connection has ended. A request for which no reply is left is answered with status 500. What the
-    function raises is raised at the end of the block, and its request answered in the same way.
+    has gone, that a connection has ended. A request for which no reply is left is answered with status 500, and so is
+    one for which the function raises. What it or the pieces raise is raised at the end of the block.
     """
 
     def __init__(self, replies: Behaviour, *, tls: ssl.SSLContext | None = None) -> None:
@@ -164,6 +164,8 @@ class SSEServer:
                 self.left.set()
         except OSError:
             self.left.set()
+        except Exception as error:  # of the pieces, which may be made as they go out, or of a request that is none
+            self._raised.append(error)
         finally:
             self.closed.set()
 

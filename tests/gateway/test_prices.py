@@ -107,7 +107,8 @@ def test_the_adapters_give_results_their_cost(tmp_path: Path) -> None:
     for model in models:
         assert getattr(model, "cost_of", None) is cost_of
     local = OpenAIChat("deepseek-r1:8b", base_url="http://127.0.0.1:11434/v1")  # a name that DeepSeek's has as well
-    for model in (limiter.wrap(bare), Failover([bare]), local, limiter.wrap(local)):
+    remote = connect("ollama:deepseek-r1:8b", base_url="http://127.0.0.1:9/v1")
+    for model in (limiter.wrap(bare), Failover([bare]), local, limiter.wrap(local), remote):
         assert getattr(model, "cost_of", 0) is None
 
 

@@ -157,24 +157,6 @@ def test_a_fork_that_could_not_be_made_whole_is_let_go(name: str, tmp_path: Path
             assert [message.role for message in fork.history] == ["user", "assistant", "tool"]
 
 
-@pytest.mark.parametrize("name", STORES)
-def test_no_fork_is_made_of_what_is_not_kept_any_more(name: str, tmp_path: Path) -> None:
-    """A session that nobody writes to may be removed, and made anew, while it is read: a fork would share nothing."""
-    store = STORES[name](tmp_path)()
-    with store.create("s") as session:
-        session.append(user("u1"))
-    with store.open("s", read_only=True) as reader:
-        reader.fork(id="f").close()
-        store.delete("f")
-        store.delete("s")
-        with pytest.raises(NotFound):
-            reader.fork(id="f")
-        store.create("s").close()
-        with pytest.raises(NotFound, match="s was removed, replaced or damaged since"):
-            reader.fork(id="f")
-    assert [each.id for each in store.list()] == ["s"]
-
-
 # ---- clocks
 
 

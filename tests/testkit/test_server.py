@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from http.client import HTTPConnection, HTTPException
 from typing import Any, Literal
 
@@ -141,6 +141,21 @@ def test_a_function_that_returns_something_else() -> None:
             assert post(server).status_code == 500
 
     with pytest.raises(InvalidArgument, match="must return a Reply, not int"):
+        ask()
+
+
+def test_pieces_that_raise() -> None:
+    """The client sees an answer that breaks off; what the pieces raised comes out of the block."""
+
+    def pieces() -> Iterator[bytes]:
+        yield b"begun"
+        raise LookupError("the second piece")
+
+    def ask() -> None:
+        with SSEServer(Reply(pieces())) as server, pytest.raises(requests.RequestException):
+            post(server)
+
+    with pytest.raises(LookupError, match="the second piece"):
         ask()
 
 
