@@ -123,7 +123,7 @@ def test_a_local_server_under_all_its_names(host: str, monkeypatch: pytest.Monke
     """The address of this machine is `localhost`: what is known of a server there holds, and it gets nobody's key."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test-0123456789")
     model = OpenAIChat("qwen3", base_url=f"http://{host}:11434/v1")
-    known = Quirks(think_tags=True, schema_with_tools=False)
+    known = Quirks(think_tags=True, schema_with_tools=False, priced=False)
     assert (model.name, model.quirks, model._auth) == ("ollama:qwen3", known, {})
     assert OpenAIChat("m", base_url=f"http://{host}:1234/v1").quirks.think_tags
 
