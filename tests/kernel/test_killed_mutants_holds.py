@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import pytest
 
@@ -25,7 +25,6 @@ from gotato_py import (
     Scope,
     StopReason,
     ToolCall,
-    TurnView,
     UserMessage,
     WaitingCall,
 )
@@ -34,6 +33,7 @@ from gotato_testkit import FakeTool, say
 from .hosts import PATIENCE_S
 from .test_case_one_run import agent_on, assert_sendable, drop_half_read, record
 from .test_case_taken_over import KINDS, Between, Foreign, Mirrored
+from .test_killed_mutants_entries_a import Source
 
 
 class TestAHoldInTwoPlaces:
@@ -115,18 +115,6 @@ def test_an_interrupt_while_it_is_read_again(kind: type[Between]) -> None:
     assert [(each.status, each.error) for each in transcript.records] == [("cancelled", "cancelled")]
     assert list(transcript.messages) == []
     assert_sendable(transcript)
-
-
-class Source:
-    """A tool source that notes the turns in which it is asked."""
-
-    def __init__(self) -> None:
-        self.turns: list[int] = []
-
-    def tools(self, view: TurnView) -> Sequence[FakeTool]:
-        """One tool."""
-        self.turns.append(view.turn)
-        return [FakeTool("pay")]
 
 
 def test_what_waited_is_forgotten_when_it_is_read_again() -> None:
